@@ -12,19 +12,22 @@ A measure whose model is not installed has ``value None`` and says in ``missing`
 
 from __future__ import annotations
 
-from pcg.metrics.measure import Measure
+from pcg.metrics.measure import Measure, MetricMissing
 from pcg.metrics.naturalness import naturalness
 from pcg.metrics.signal import f0_error, signal_checks
+from pcg.metrics.speaker import model_label as speaker_label
 from pcg.metrics.speaker import speaker_embedding, speaker_similarity
 from pcg.metrics.wer import WordErrors, transcribe, wer, word_errors
 
 __all__ = [
     "Measure",
+    "MetricMissing",
     "WordErrors",
     "f0_error",
     "naturalness",
     "signal_checks",
     "speaker_embedding",
+    "speaker_label",
     "speaker_similarity",
     "transcribe",
     "wer",

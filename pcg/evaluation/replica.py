@@ -1,0 +1,340 @@
+"""One voice model with its metrics: turns (utterance, arm) into one row. Lives in one process."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcg import metrics
+from pcg.errors import PcgError
+from pcg.evaluation.arms import Arm, Options, utterance_seed
+from pcg.evaluation.manifest import Utterance
+from pcg.evaluation.rows import Row
+from pcg.swap import swap_codes
+
+Audio = NDArray[np.float32]
+
+
+class Replica:
+    """Loads the model once. ``own_device``: nothing else of this run shares its device, so that
+    its times may be compared; rows say so.
+    """
+
+    def __init__(self, options: Options, own_device: bool = True) -> None:
+        from pcg.catalog import load
+        from pcg.voices import bundled_voices
+
+        self.options = options
+        self.own_device = own_device
+        self.model: Any = load(options.model)
+        self.voices = {voice.name: voice for voice in bundled_voices()}
+        self._models: dict[tuple[str, str], Any] = {}
+        self._spoken: tuple[Any, ...] = ()
+        self._embeddings: dict[str, Any] = {}
+        self._kinds: dict[str, Callable[[Utterance, Arm, int], Row]] = {
+            "speak": self._speak,
+            "swap": self._swap,
+            "recording": self._recording,
+            "codec": self._codec,
+            "drift": self._drift,
+        }
+
+    def row(self, utterance: Utterance, arm: Arm) -> Row:
+        """Measure one arm on one utterance. Never raises: a failure is a row that says why."""
+        seed = utterance_seed(self.options.seed, utterance.id)
+        head: Row = {
+            "key": row_key(utterance, arm),
+            "utterance": utterance.id,
+            "arm": arm.name,
+            "seed": seed,
+            "voice": utterance.voice or Path(utterance.prompt).stem,
+        }
+        try:
+            return {**head, "status": "ok", **self._kinds[arm.kind](utterance, arm, seed)}
+        except Exception as error:  # whatever goes wrong with one utterance is its row
+            text = str(error) or "no message"
+            return {**head, "status": "failed", "error": f"{type(error).__name__}: {text}"[:500]}
+
+    # kinds of arms
+
+    def _speak(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
+        audio, _, row = self.spoken(utterance, arm, seed)
+        return {**row, **self._judge(utterance, arm, audio, row)}
+
+    def _swap(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
+        base = Arm("target", "", lookahead=0)
+        _, codes, row = self.spoken(utterance, base, seed)
+        nested = self.model.mel_groups if arm.groups == "mel" else self.model.groups
+        groups = nested.at(arm.params["theta"])
+        swapped = swap_codes(codes, groups, arm.params["share"], seed, arm.control)  # type: ignore[arg-type]
+        audio = np.asarray(self.model.codec.decode(list(swapped.codes)), dtype=np.float32)
+        facts = {
+            "share": arm.params["share"],
+            "realised": round(swapped.realised, 6),
+            "possible": round(swapped.possible / max(1, len(codes)), 6),
+        }
+        quality = self._judge(utterance, arm, audio, row)
+        return {"swap": facts, "finished": row["finished"], "tokens": len(codes), **quality}
+
+    def _recording(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
+        audio = self._own_recording(utterance)
+        return self._judge(utterance, arm, audio, {})
+
+    def _codec(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
+        audio = self._own_recording(utterance)
+        codes = self.model.codec.encode(audio)
+        back = np.asarray(self.model.codec.decode(list(codes)), dtype=np.float32)
+        facts: Row = {"tokens": len(codes), "f0_error": metrics.f0_error(audio, back).to_dict()}
+        similarity = metrics.speaker_similarity(audio, back, self.options.speaker or None)
+        return {
+            **facts,
+            "to_original": similarity.to_dict(),
+            **self._judge(utterance, arm, back, {}),
+        }
+
+    def _drift(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
+        from pcg.evaluation.laws import drift_sums
+
+        sd = dataclasses.replace(arm, rule="sd", params={})
+        draft_probs, target_probs = self.probability_rows(utterance, sd, seed)
+        return {"drift": drift_sums(draft_probs, target_probs, self.model.groups)}
+
+    # speaking
+
+    def spoken(self, utterance: Utterance, arm: Arm, seed: int) -> tuple[Audio, list[int], Row]:
+        """Audio, speech codes and facts of one decoding; the last one is kept for the next arm."""
+        key = (utterance, arm.rule, tuple(sorted(arm.params.items())), arm.lookahead, arm.groups)
+        if self._spoken and self._spoken[0] == (*key, arm.draft):
+            return self._spoken[1], self._spoken[2], self._spoken[3]
+        events, wall, cpu = self._events(utterance, arm, seed)
+        finished = events[-1]
+        if type(finished).__name__ != "Finished":
+            raise PcgError("The synthesis ended without a result.")
+        audio = np.asarray(finished.audio, dtype=np.float32)
+        codes = [int(code) for code in finished.codes]
+        row = self._facts(audio, codes, dict(finished.summary), events, wall, cpu)
+        if arm.rule == "target":
+            self._spoken = ((*key, arm.draft), audio, codes, row)
+        return audio, codes, row
+
+    def probability_rows(
+        self, utterance: Utterance, arm: Arm, seed: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Draft and target rows (positions, V) of every judged position of one decoding."""
+        events, _, _ = self._events(utterance, arm, seed, keep_rows=True)
+        drafts, targets = [], []
+        for event in events:
+            turn = getattr(event, "round", None)
+            if turn is not None and len(turn.drafted):
+                judged = len(turn.verdict.judgements)
+                drafts.append(np.asarray(turn.rows.draft_probs[:judged], dtype=np.float32))
+                targets.append(np.asarray(turn.rows.target_probs[:judged], dtype=np.float32))
+        if not drafts:
+            raise PcgError("No token was drafted, so there are no rows to compare.")
+        return np.concatenate(drafts), np.concatenate(targets)
+
+    def _events(
+        self, utterance: Utterance, arm: Arm, seed: int, keep_rows: bool = False
+    ) -> tuple[list[Any], float, float]:
+        """All events, with wall and CPU seconds spent on rounds (not on the codec)."""
+        from pcg.sampling import Sampling
+        from pcg.synthesis import Request, speak
+
+        o = self.options
+        request = Request(
+            text=utterance.text,
+            voice=self.voice(utterance),
+            rule=arm.rule,
+            params=dict(arm.params),
+            lookahead=arm.lookahead,
+            sampling=Sampling(temperature=o.temperature, top_k=o.top_k, top_p=o.top_p),
+            seed=seed,
+            max_seconds=o.max_seconds,
+        )
+        events: list[Any] = []
+        wall = cpu = 0.0
+        stream = iter(speak(self._model(arm), request, keep_rows=keep_rows))
+        while True:
+            start, start_cpu = time.perf_counter(), time.process_time()
+            event = next(stream, None)
+            if event is None:
+                return events, wall, cpu
+            if hasattr(event, "round"):
+                wall += time.perf_counter() - start
+                cpu += time.process_time() - start_cpu
+            events.append(event)
+
+    def _model(self, arm: Arm) -> Any:
+        """The voice model with the arm's groups and draft."""
+        key = (arm.groups, arm.draft)
+        if key not in self._models:
+            from pcg.catalog import load
+
+            model = load(self.options.model, draft=arm.draft) if arm.draft else self.model
+            if arm.groups == "mel":
+                if model.mel_groups is None:
+                    raise PcgError("This model has no Mel groups: build them with `train groups`.")
+                model = dataclasses.replace(model, groups=model.mel_groups)
+            self._models[key] = model
+        return self._models[key]
+
+    def voice(self, utterance: Utterance) -> Any:
+        """The prompt of an utterance; raises PcgError when it cannot be used."""
+        if utterance.voice:
+            if utterance.voice not in self.voices:
+                raise PcgError(f"There is no bundled voice {utterance.voice!r}.")
+            return self.voices[utterance.voice]
+        if not utterance.transcript:
+            raise PcgError(f"The prompt of {utterance.id} has no transcript: write what it says.")
+        from pcg.voices import read_voice
+
+        return read_voice(utterance.prompt, utterance.transcript)
+
+    def _own_recording(self, utterance: Utterance) -> Audio:
+        from pcg.voices import read_voice
+
+        if not utterance.audio:
+            raise PcgError(f"{utterance.id} has no recording of its own text.")
+        return np.asarray(read_voice(utterance.audio, utterance.text).audio, dtype=np.float32)
+
+    def _facts(
+        self,
+        audio: Audio,
+        codes: list[int],
+        summary: Row,
+        events: list[Any],
+        wall: float,
+        cpu: float,
+    ) -> Row:
+        rounds = [event.round for event in events if hasattr(event, "round")]
+        names = ("acceptance_rate", "tokens_per_round", "rounds", "tokens", "trials")
+        return {
+            "decode": {name: _plain(summary[name]) for name in names if name in summary},
+            "tokens": len(codes),
+            "finished": next((turn.finished for turn in reversed(rounds) if turn.finished), None),
+            "time": {
+                "decode": round(wall, 4),
+                "cpu": round(cpu, 4),
+                "own_device": self.own_device,
+                "load": round(os.getloadavg()[0], 2),
+            },
+            "codes_sha": hashlib.sha256(np.asarray(codes, np.int32).tobytes()).hexdigest()[:16],
+            "audio_seconds": round(audio.size / 16_000, 3),
+        }
+
+    # judging
+
+    def _judge(self, utterance: Utterance, arm: Arm, audio: Audio, row: Row) -> Row:
+        if not arm.judged:
+            return {}
+        o = self.options
+        ended = row.get("finished") == "end" if row else None
+        signal = metrics.signal_checks(audio, ended=ended)
+        if signal["seconds"] < 0.1 or signal["silent"]:
+            words = metrics.word_errors(utterance.text, "")
+            word_row = {**_counts(dataclasses.asdict(words)), "note": "no sound to transcribe"}
+            return {"signal": signal, "wer": word_row}
+        heard = metrics.wer(utterance.text, audio, o.asr or None)
+        result: Row = {"signal": signal, "wer": _counts(dict(heard.details))}
+        result["wer"].update(
+            model=heard.model, **({"missing": heard.missing} if heard.missing else {})
+        )
+        if utterance.voice or utterance.prompt:
+            result["similarity"] = self._similarity(utterance, audio)
+        if o.mos:
+            result["naturalness"] = metrics.naturalness(audio).to_dict()
+        return result
+
+    def _similarity(self, utterance: Utterance, audio: Audio) -> Row:
+        """Cosine with the prompt, and the mean and highest with the other bundled voices."""
+        name = self.options.speaker or None
+        try:
+            vector = metrics.speaker_embedding(audio, name)
+            own = self._embedding(utterance.voice or utterance.prompt, self.voice(utterance).audio)
+            others = [
+                float(vector @ self._embedding(other, voice.audio))
+                for other, voice in sorted(self.voices.items())
+                if utterance.voice and other != utterance.voice
+            ]
+        except metrics.MetricMissing as error:
+            return {"value": None, "missing": f"not installed: {error}"}
+        row: Row = {"value": round(float(vector @ own), 6), "model": metrics.speaker_label(name)}
+        if others:
+            row["others"] = round(float(np.mean(others)), 6)
+            row["closest_other"] = round(max(others), 6)
+        return row
+
+    def _embedding(self, name: str, audio: Audio) -> Any:
+        if name not in self._embeddings:
+            self._embeddings[name] = metrics.speaker_embedding(audio, self.options.speaker or None)
+        return self._embeddings[name]
+
+    @cached_property
+    def facts(self) -> Row:
+        """What the results must say about their origin."""
+        import torch
+
+        measured = getattr(self.model, "measured", None) or {}
+        return {
+            "model": self.model.name,
+            "hardware": hardware(),
+            "dtype": str(
+                (getattr(self.model, "card", None) or {}).get("dtype", measured.get("dtype", ""))
+            ),
+            "default_theta": float(self.model.default_theta),
+            "codec": self.model.codec.name,
+            "tokens_per_second": float(self.model.codec.tokens_per_second),
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__.split("+")[0],
+            "measured": {name: _plain(value) for name, value in measured.items()},
+        }
+
+
+def row_key(utterance: Utterance, arm: Arm) -> str:
+    """Identifies a row: utterance and arm."""
+    return f"{utterance.id}/{arm.name}"
+
+
+def hardware() -> str:
+    """The processor or GPU, in words."""
+    import torch
+
+    if torch.cuda.is_available():
+        return str(torch.cuda.get_device_name(0))
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            name = next(
+                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
+            )
+    except (OSError, StopIteration):
+        pass
+    return f"{name}, {os.cpu_count()} cores"
+
+
+def _counts(details: Row) -> Row:
+    names = ("errors", "words", "char_errors", "chars", "hypothesis")
+    return {name: details[name] for name in names if name in details}
+
+
+def _plain(value: Any) -> Any:
+    """Numbers rounded to 6 digits, containers of them; anything else as it is."""
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (bool, str, type(None))):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    return round(float(value), 6)
