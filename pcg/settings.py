@@ -21,6 +21,17 @@ ROOT = Path(__file__).resolve().parent.parent
 CONFIG_DIR = ROOT / "spaces_config"
 BUNDLED_DIR = ROOT / "assets" / "bundled"
 PREFIX = "PCG_"
+# Read where they are used, not settings: where metric models, spellings and listening tests lie.
+ELSEWHERE = frozenset(
+    {
+        "PCG_CONFIG",
+        "PCG_ASR_MODEL",
+        "PCG_SPEAKER_MODEL",
+        "PCG_SPELLINGS",
+        "PCG_LISTENING_DIR",
+        "PCG_LISTENING_DATASET",
+    }
+)
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
 
 
@@ -198,7 +209,7 @@ def _from_environ(env: Mapping[str, str]) -> dict[str, Any]:
             kinds[(key,)] = kind
     values: dict[str, Any] = {}
     for name, raw in env.items():
-        if not name.startswith(PREFIX) or name == PREFIX + "CONFIG":
+        if not name.startswith(PREFIX) or name in ELSEWHERE:
             continue
         if name not in targets:
             raise PcgError(f"Unknown variable {name}; settings are listed in pcg/settings.py.")
