@@ -18,7 +18,7 @@ from pcg.errors import PcgError
 from pcg.evaluation.arms import Arm, Options, utterance_seed
 from pcg.evaluation.replica import Replica, row_key
 from pcg.evaluation.rows import Row
-from pcg.evaluation.runner import Backend, Task
+from pcg.evaluation.runner import Backend, Factory, Task
 
 TRIES = 2
 
@@ -36,13 +36,13 @@ def lost_row(task: Task, arm: Arm, options: Options, why: str) -> Row:
     }
 
 
-def _serve(connection: Connection, options: Options) -> None:
+def _serve(connection: Connection, options: Options, factory: Factory) -> None:
     """A worker: load once, then answer every task with its rows and None."""
     import torch
 
     torch.set_num_threads(1)
     try:
-        replica = Replica(options, own_device=False)
+        replica = factory(options, False)
     except PcgError as error:
         connection.send(error)
         return
@@ -62,9 +62,11 @@ class _Worker:
     finished: set[str] = field(default_factory=set)
 
 
-def _start(options: Options) -> _Worker:
+def _start(options: Options, factory: Factory) -> _Worker:
     here, there = mp.Pipe()
-    process = mp.get_context("spawn").Process(target=_serve, args=(there, options), daemon=True)
+    process = mp.get_context("spawn").Process(
+        target=_serve, args=(there, options, factory), daemon=True
+    )
     process.start()
     there.close()
     return _Worker(process, here)
@@ -73,11 +75,14 @@ def _start(options: Options) -> _Worker:
 class _Pool:
     """Hands out tasks and gathers rows."""
 
-    def __init__(self, options: Options, tasks: Sequence[Task], workers: int) -> None:
+    def __init__(
+        self, options: Options, tasks: Sequence[Task], workers: int, factory: Factory
+    ) -> None:
         self.options = options
+        self.factory = factory
         self.waiting = deque((task, 1) for task in tasks)
         self.tries: dict[str, int] = {}
-        self.workers = [_start(options) for _ in range(min(workers, max(1, len(tasks))))]
+        self.workers = [_start(options, factory) for _ in range(min(workers, max(1, len(tasks))))]
 
     def rows(self) -> Iterator[Row]:
         while self.waiting or any(worker.task for worker in self.workers):
@@ -120,7 +125,7 @@ class _Pool:
             raise PcgError("A worker process ended while it loaded the model: use fewer --workers.")
         worker.process.join()
         index = self.workers.index(worker)
-        self.workers[index] = _start(self.options)
+        self.workers[index] = _start(self.options, self.factory)
         if worker.task is None:
             return
         rest = tuple(arm for arm in worker.task.arms if arm.name not in worker.finished)
@@ -141,11 +146,11 @@ class _Pool:
             worker.process.join(5)
 
 
-def process_backend(options: Options, workers: int) -> Backend:
+def process_backend(options: Options, workers: int, factory: Factory = Replica) -> Backend:
     """A backend of ``workers`` processes on this machine."""
 
     def run(tasks: Sequence[Task]) -> Iterator[Row]:
-        pool = _Pool(options, tasks, workers)
+        pool = _Pool(options, tasks, workers, factory)
         try:
             yield from pool.rows()
         finally:

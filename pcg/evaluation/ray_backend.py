@@ -14,20 +14,19 @@ from typing import Any
 from pcg.errors import PcgError
 from pcg.evaluation.arms import Options
 from pcg.evaluation.processes import TRIES, lost_row
+from pcg.evaluation.replica import Replica
 from pcg.evaluation.rows import Row
-from pcg.evaluation.runner import Backend, Task
+from pcg.evaluation.runner import Backend, Factory, Task
 
 
 class ReplicaActor:
     """A replica behind Ray."""
 
-    def __init__(self, options: Options, own_device: bool) -> None:
+    def __init__(self, options: Options, own_device: bool, factory: Factory) -> None:
         import torch
 
-        from pcg.evaluation.replica import Replica
-
         torch.set_num_threads(1)
-        self.replica = Replica(options, own_device=own_device)
+        self.replica = factory(options, own_device)
 
     def rows(self, task: Task) -> list[Row]:
         """All rows of one utterance."""
@@ -52,7 +51,9 @@ def _connect(address: str) -> Any:
     return ray
 
 
-def ray_backend(options: Options, replicas: int, address: str) -> Backend:
+def ray_backend(
+    options: Options, replicas: int, address: str, factory: Factory = Replica
+) -> Backend:
     """A backend of ``replicas`` actors; each takes a whole GPU where the cluster has any."""
 
     def run(tasks: Sequence[Task]) -> Iterator[Row]:
@@ -62,7 +63,7 @@ def ray_backend(options: Options, replicas: int, address: str) -> Backend:
             num_cpus=0 if address == "local" else 1, num_gpus=1 if gpus else 0, max_restarts=-1
         )(ReplicaActor)
         count = min(replicas, max(1, len(tasks)), int(gpus) or replicas)
-        actors = [actor_class.remote(options, bool(gpus)) for _ in range(count)]
+        actors = [actor_class.remote(options, bool(gpus), factory) for _ in range(count)]
         try:
             yield from _gather(ray, actors, tasks, options)
         finally:

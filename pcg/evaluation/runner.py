@@ -23,6 +23,8 @@ from pcg.evaluation.replica import Replica, row_key
 from pcg.evaluation.rows import Row, RowStore, latest, read_rows, write_parquet
 
 Report = Callable[[str], None]
+Factory = Callable[[Options, bool], Replica]
+"""Makes a replica from the options; the flag says that it has its device to itself."""
 FORMAT = 1
 
 
@@ -162,16 +164,18 @@ def in_process(replica: Replica) -> Backend:
     return run
 
 
-def backend_for(options: Options, replica: Replica, workers: int, ray: str | None) -> Backend:
+def backend_for(
+    options: Options, replica: Replica, workers: int, ray: str | None, factory: Factory
+) -> Backend:
     """The backend asked for: this process, worker processes, or Ray."""
     if ray is not None:
         from pcg.evaluation.ray_backend import ray_backend
 
-        return ray_backend(options, workers, ray)
+        return ray_backend(options, workers, ray, factory)
     if workers > 1:
         from pcg.evaluation.processes import process_backend
 
-        return process_backend(options, workers)
+        return process_backend(options, workers, factory)
     return in_process(replica)
 
 
@@ -183,7 +187,7 @@ def run(
     workers: int = 1,
     ray: str | None = None,
     say: Report = print,
-    replica: Replica | None = None,
+    factory: Factory = Replica,
 ) -> list[Row]:
     """Run or resume one experiment in ``folder`` and return its rows, one a key.
 
@@ -192,7 +196,7 @@ def run(
     import torch
 
     torch.set_num_threads(1)
-    replica = replica or Replica(options)
+    replica = factory(options, True)
     plan = make_plan(experiment, options, folder, replica)
     with RowStore(folder / "rows.jsonl") as store:
         tasks = plan.tasks(store.done)
@@ -200,7 +204,7 @@ def run(
         if store.done:
             say(f"{experiment}: {len(store.done)} rows are done, {total} to go")
         start = time.monotonic()
-        backend = backend_for(options, replica, workers, ray)
+        backend = backend_for(options, replica, workers, ray, factory)
         for count, row in enumerate(backend(tasks), start=1):
             store.append(row)
             say(_progress(experiment, row, count, total, time.monotonic() - start))

@@ -1,0 +1,97 @@
+"""`python -m pcg sweep`: acceptance, tokens a round and expected speed over theta, for one text."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from pcg.errors import PcgError
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the sub-command to the program's parser."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "sweep",
+        help="acceptance over theta for one text, from one exact decoding",
+        description="Decode TEXT exactly once, then evaluate every theta on its rows.",
+    )
+    parser.add_argument("text", help="text to speak")
+    parser.add_argument("--model", default="bundled", help="catalogue name or folder")
+    parser.add_argument("--voice", help="a bundled voice (default: the first)")
+    parser.add_argument("--thetas", help="comma separated (default: by mean group size)")
+    parser.add_argument("--lookahead", type=int, default=3)
+    parser.add_argument("--temperature", type=float, default=0.8)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="print one last line of JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the sub-command."""
+    from pcg.evaluation.arms import Arm, Options
+    from pcg.evaluation.laws import as_rows, overlap
+    from pcg.evaluation.manifest import Utterance
+    from pcg.evaluation.replica import Replica
+
+    replica = Replica(Options(model=args.model, temperature=args.temperature))
+    name = args.voice or next(iter(sorted(replica.voices)), "")
+    arm = Arm("sd", "", rule="sd", lookahead=args.lookahead)
+    rows = replica.probability_rows(Utterance("sweep", args.text, name), arm, args.seed)
+    draft, target = as_rows(*rows)
+    points = [_point(args, replica, draft, target, theta) for theta in _thetas(args, replica)]
+    exact = _speed(float(overlap(draft, target).mean()), args.lookahead, replica)
+    result = {"positions": len(draft), "voice": name, "sd": exact, "points": points}
+    print(f"SD: acceptance {exact['acceptance']:.3f}, {exact['tokens_per_round']:.2f} a round")
+    for point in points:
+        print(
+            f"theta {point['theta']:.4f}  mean group {point['mean_group_size']:7.1f}  acceptance "
+            f"{point['acceptance']:.3f}  SSD at the same: beta {point['ssd_beta']:.2f}  tokens a "
+            f"round {point['tokens_per_round']:.2f}  token drift {point['pcg_token_drift']:.3f}, "
+            f"SSD {point['ssd_token_drift']:.3f}"
+        )
+    if args.json:
+        print(json.dumps(result, separators=(",", ":")))
+    return 0
+
+
+def _thetas(args: argparse.Namespace, replica: Any) -> list[float]:
+    nested = replica.model.groups
+    if args.thetas:
+        try:
+            return [float(theta) for theta in args.thetas.split(",")]
+        except ValueError as error:
+            raise PcgError("--thetas takes numbers with commas, such as 0.3,0.4,0.5.") from error
+    return [float(nested.calibrate(mean_size=size)) for size in (1.5, 2, 4, 8, 16, 32, 64, 128)]
+
+
+def _point(
+    args: argparse.Namespace, replica: Any, draft: Any, target: Any, theta: float
+) -> dict[str, Any]:
+    from pcg.evaluation import laws
+
+    groups = replica.model.groups.at(theta)
+    matrix = laws.adjacency(groups)
+    accepted = laws.overlap(laws.coarse(draft, matrix), laws.coarse(target, matrix)).mean()
+    beta = laws.solve_beta(draft, target, float(accepted))
+    drift = laws.distance(laws.pcg_law(draft, target, matrix), target).mean()
+    ssd = laws.distance(laws.ssd_law(draft, target, beta), target).mean()
+    return {
+        "theta": round(theta, 5),
+        "mean_group_size": round(float(matrix.nnz / matrix.shape[0]), 2),
+        "ssd_beta": round(beta, 4),
+        "pcg_token_drift": round(float(drift), 5),
+        "ssd_token_drift": round(float(ssd), 5),
+        **_speed(float(accepted), args.lookahead, replica),
+    }
+
+
+def _speed(acceptance: float, lookahead: int, replica: Any) -> dict[str, Any]:
+    """Expected tokens a round and, where c and v were measured, the expected speed-up."""
+    expected = sum(acceptance**i for i in range(lookahead + 1))
+    result = {"acceptance": round(acceptance, 5), "tokens_per_round": round(expected, 4)}
+    measured = getattr(replica.model, "measured", None) or {}
+    if "c" in measured and "v" in measured:
+        cost = lookahead * float(measured["c"]) + float(measured["v"])
+        result["expected_speedup"] = round(expected / cost, 4)
+    return result
