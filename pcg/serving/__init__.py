@@ -1,0 +1,1 @@
+"""What stands between strangers and the model: limits, budgets, logs, health, clean-up."""
