@@ -70,8 +70,8 @@ def resident_mb() -> float | None:
     return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
 
 
-def add_route(app: Any, health: Health = HEALTH) -> None:
-    """Put `/healthz` in front of a Starlette or FastAPI application's other routes."""
+def route(health: Health = HEALTH) -> Any:
+    """The route for a Starlette or FastAPI application: `FastAPI(routes=[route()])`."""
     from starlette.requests import Request
     from starlette.responses import JSONResponse
     from starlette.routing import Route
@@ -81,4 +81,4 @@ def add_route(app: Any, health: Health = HEALTH) -> None:
         headers = {"Cache-Control": "no-store"}
         return JSONResponse(report, 200 if report["status"] == "ok" else 503, headers=headers)
 
-    app.router.routes.insert(0, Route(ROUTE, healthz, methods=["GET", "HEAD"]))
+    return Route(ROUTE, healthz, methods=["GET", "HEAD"])

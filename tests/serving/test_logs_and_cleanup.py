@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from pcg.serving import cleanup, durations, logs
-from pcg.serving.health import Health, add_route
+from pcg.serving.health import Health, route
 from pcg.settings import load_settings
 
 
@@ -64,9 +64,8 @@ def test_sweep_takes_old_files_only(tmp_path: Path) -> None:
 
 
 def test_healthz_tells_state_and_no_more() -> None:
-    health, app = Health(), Starlette()
-    add_route(app, health)
-    client = TestClient(app)
+    health = Health()
+    client = TestClient(Starlette(routes=[route(health)]))
     assert client.get("/healthz").json()["model_state"] == "idle"
     health.ready("bundled")
     health.enter()
