@@ -34,6 +34,10 @@ class Arm:
     judged: bool = True
     first: int | None = None
     """Only the first so many utterances run this arm."""
+    only: str = ""
+    """Only utterances whose id starts so run this arm; "" is the corpus, ids of other sources
+    (teacher "t", real recordings "d-") excluded.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

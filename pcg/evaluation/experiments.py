@@ -4,7 +4,7 @@ to match systems at equal acceptance; what it found is part of the plan, so a re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from pcg.errors import PcgError
 from pcg.evaluation.arms import Arm, Options, utterance_seed
 from pcg.evaluation.laws import Rows, adjacency, as_rows, coarse, overlap, solve_beta, solve_theta
 from pcg.evaluation.manifest import Utterance
+from pcg.evaluation.recordings import debian_utterances, teacher_utterances
 from pcg.evaluation.replica import Replica
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.95)
@@ -27,7 +28,7 @@ class Planner:
 
     replica: Replica
     options: Options
-    utterances: Sequence[Utterance]
+    utterances: list[Utterance]
     notes: dict[str, Any]
     _rows: tuple[Rows, Rows] | None = None
 
@@ -175,12 +176,7 @@ def drift(p: Planner) -> list[Arm]:
 def bundled(p: Planner) -> list[Arm]:
     """The bundled voice as a whole: codec, target, PCG, drafts over lookahead, swaps."""
     o = p.options
-    arms = []
-    if any(utterance.audio for utterance in p.utterances):
-        arms += [
-            Arm("recording", "Recordings", "recording"),
-            Arm("codec", "Codec round trip", "codec"),
-        ]
+    arms = _codec_arms(p)
     arms += [Arm("target", "Target only", lookahead=0), _pcg(p, "pcg", p.theta)]
     shares = (0.0, 0.5, 0.95)
     arms += [
@@ -204,6 +200,30 @@ def bundled(p: Planner) -> list[Arm]:
                 _pcg(p, f"pcg-{g}{suffix}", p.theta, label=f"PCG, {g}{suffix}", **more),
             ]
     p.notes["ssd_matched_beta"] = beta
+    return arms
+
+
+def _codec_arms(p: Planner) -> list[Arm]:
+    """Recordings and their round trip: the teacher's and a real speaker's, where they are."""
+    texts = [utterance.text for utterance in p.utterances[:40]]
+    sources = {
+        "teacher": ("t", teacher_utterances(texts), "hibari-tts is not installed"),
+        "real": (
+            "d-",
+            debian_utterances(40, p.options.seed),
+            "asterisk-core-sounds-en-g722 is not",
+        ),
+    }
+    arms = []
+    for name, (prefix, utterances, why) in sources.items():
+        if not utterances:
+            p.notes.setdefault("missing", []).append(f"{name} recordings: {why}")
+            continue
+        p.utterances.extend(utterances)
+        arms += [
+            Arm(f"recording-{name}", f"Recordings, {name}", "recording", only=prefix),
+            Arm(f"codec-{name}", f"Codec round trip, {name}", "codec", only=prefix),
+        ]
     return arms
 
 

@@ -19,6 +19,7 @@ from pcg import metrics
 from pcg.errors import PcgError
 from pcg.evaluation.arms import Arm, Options, utterance_seed
 from pcg.evaluation.manifest import Utterance
+from pcg.evaluation.recordings import recording
 from pcg.evaluation.rows import Row
 from pcg.swap import swap_codes
 
@@ -201,11 +202,9 @@ class Replica:
         return read_voice(utterance.prompt, utterance.transcript)
 
     def _own_recording(self, utterance: Utterance) -> Audio:
-        from pcg.voices import read_voice
-
         if not utterance.audio:
             raise PcgError(f"{utterance.id} has no recording of its own text.")
-        return np.asarray(read_voice(utterance.audio, utterance.text).audio, dtype=np.float32)
+        return recording(utterance.audio, utterance.text)
 
     def _facts(
         self,

@@ -78,11 +78,20 @@ class Plan:
             arms = tuple(
                 arm
                 for arm in self.arms
-                if row_key(utterance, arm) not in done and (arm.first is None or index < arm.first)
+                if row_key(utterance, arm) not in done
+                and (arm.first is None or index < arm.first)
+                and belongs(utterance, arm)
             )
             if arms:
                 tasks.append(Task(utterance, arms))
         return tasks
+
+
+def belongs(utterance: Utterance, arm: Arm) -> bool:
+    """Whether an arm runs on an utterance: the corpus, or the source that ``only`` names."""
+    if arm.only:
+        return utterance.id.startswith(arm.only) and bool(utterance.audio)
+    return bool(utterance.voice or utterance.prompt)
 
 
 def read_plan(folder: Path) -> Plan:
@@ -132,7 +141,7 @@ def make_plan(experiment: str, options: Options, folder: Path, replica: Replica)
                 f"{folder} holds a run with other options: give another --out, or delete it."
             )
         return plan
-    utterances = utterances_of(options, sorted(replica.voices))
+    utterances = list(utterances_of(options, sorted(replica.voices)))
     notes: Row = {}
     planner = Planner(replica, options, utterances, notes)
     arms = tuple(EXPERIMENTS[experiment](planner))

@@ -69,7 +69,11 @@ PAIRS: dict[str, list[tuple[str, str]]] = {
     ],
     "table3": [("mel", "embedding"), ("swap-mel", "swap-embedding")],
     "theta": [("target", "default")],
-    "bundled": [("target", "pcg"), ("recording", "codec")],
+    "bundled": [
+        ("target", "pcg"),
+        ("recording-teacher", "codec-teacher"),
+        ("recording-real", "codec-real"),
+    ],
 }
 COMPARED = ("wer", "cer", "similarity", "naturalness", "acceptance")
 

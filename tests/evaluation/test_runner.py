@@ -19,7 +19,7 @@ from pcg.evaluation.arms import Options
 from pcg.evaluation.rows import Row
 from tests.evaluation.fake import FakeReplica
 
-KILLS = int(os.environ.get("PCG_TEST_KILLS", "3"))
+KILLS = int(os.environ.get("TEST_KILLS", "3"))
 
 
 def evaluate(
@@ -94,7 +94,7 @@ def test_a_task_that_kills_workers_becomes_failed_rows(tmp_path: Path) -> None:
     assert "exit code -9" in failed[0]["error"]
 
 
-@pytest.mark.skipif(not os.environ.get("PCG_TEST_RAY"), reason="set PCG_TEST_RAY=1 (needs ray)")
+@pytest.mark.skipif(not os.environ.get("TEST_RAY"), reason="set TEST_RAY=1 (needs ray)")
 def test_ray_with_two_actors_gives_the_same_rows(tmp_path: Path, unbroken: list[Row]) -> None:
     pytest.importorskip("ray")
     assert untimed(evaluate(tmp_path / "same", workers=2, ray="local")) == untimed(unbroken)
