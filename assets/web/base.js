@@ -14,7 +14,7 @@
         for (const [name, v] of Object.entries(value)) node.style.setProperty(name, v);
       } else node.setAttribute(key, value === true ? "" : value);
     }
-    for (const child of children.flat()) {
+    for (const child of children.flat(Infinity)) {
       if (child === null || child === undefined || child === false) continue;
       node.append(child instanceof Node ? child : document.createTextNode(String(child)));
     }

@@ -1,12 +1,12 @@
 /* The three guided lessons: each a list of steps that set up the world and say what to look at. */
 (() => {
   "use strict";
-  const clusters = [8, 22, 36, 128, 142, 156, 252, 268];
+  const clusters = [0, 24, 48, 120, 144, 168, 240, 264];
   const chain = [0, 38, 76, 114, 152, 200, 245, 300];
   const share = (a) => window.PCG.toy.normalise(a);
   const split = {
     draft: share([30, 6, 4, 8, 4, 4, 26, 18]), target: share([6, 28, 10, 4, 8, 4, 15, 25]),
-    angles: clusters, theta: 0.8, beta: 0.4,
+    angles: clusters, theta: 0.6, beta: 0.4,
   };
   window.PCG.lessons = [
     {

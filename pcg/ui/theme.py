@@ -8,7 +8,18 @@ from pathlib import Path
 import gradio as gr
 
 WEB = Path(__file__).resolve().parents[2] / "assets" / "web"
-SCRIPTS = ("base.js", "learn_math.js", "lessons.js", "learn.js")
+SCRIPTS = (
+    "base.js",
+    "charts.js",
+    "player.js",
+    "timeline.js",
+    "picker.js",
+    "tune.js",
+    "map.js",
+    "learn_math.js",
+    "lessons.js",
+    "learn.js",
+)
 SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif")
 MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace")
 

@@ -11,11 +11,11 @@ import gradio as gr
 class WebComponent(gr.HTML):
     """A `gr.HTML` drawn by `PCG.views[view]`; its value is JSON data, never markup.
 
-    `events` names what the view may trigger; each becomes a listener, `component.name(fn, ...)`.
+    `triggers` names what the view may trigger; each becomes a listener, `component.name(fn, ...)`.
     """
 
     view: ClassVar[str] = ""
-    events: ClassVar[tuple[str, ...]] = ()
+    triggers: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class WebComponent(gr.HTML):
         server_functions: Sequence[Callable[..., Any]] | None = None,
         **props: Any,
     ) -> None:
-        names = ", ".join(f"'{name}'" for name in self.events)
+        names = ", ".join(f"'{name}'" for name in self.triggers)
         super().__init__(
             value=value,
             html_template="<div class='pcg-root'></div>",

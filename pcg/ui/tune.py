@@ -1,0 +1,125 @@
+"""Tune theta: everything that follows from the stored groups and the last utterance, at once."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import numpy as np
+
+from pcg.errors import PcgError
+from pcg.ui import runtime
+from pcg.ui.components.figures import ThetaTuner
+from pcg.ui.trace_view import number
+from pcg.ui.visitor import Run, Visitor
+
+RESULTS = Path(__file__).resolve().parents[2] / "assets" / "results"
+MOST_THETAS = 41
+MOST_ROWS = 120
+SSD_BETA = 0.4
+
+
+def build() -> ThetaTuner:
+    """The tab's content; call inside a `gr.Tab`."""
+    return ThetaTuner(elem_id="tune")
+
+
+@cache
+def grid() -> tuple[list[float], list[float]]:
+    """Thetas of the stored groups (ascending, at most `MOST_THETAS`) and their mean sizes."""
+    groups = runtime.model().groups
+    if groups is None:
+        raise PcgError("This model has no stored groups, so theta cannot be tuned.")
+    thetas = sorted(float(t) for t in groups.thetas)
+    if len(thetas) > MOST_THETAS:
+        places = np.linspace(0, len(thetas) - 1, MOST_THETAS).round().astype(int)
+        thetas = [thetas[i] for i in places]
+    return thetas, [float(groups.mean_size(t)) for t in thetas]
+
+
+def value(visitor: Visitor) -> dict[str, Any]:
+    """The tuner's value for this visitor."""
+    try:
+        thetas, sizes = grid()
+    except PcgError as error:
+        return {"error": str(error)}
+    run = visitor.newest(drafted=True)
+    return {
+        "thetas": thetas,
+        "sizes": sizes,
+        "theta": float(runtime.model().default_theta),
+        "last": curves(run, thetas) if run else {},
+        "quality": quality_series(),
+    }
+
+
+def curves(run: Run, thetas: list[float]) -> dict[str, Any]:
+    """Expected acceptance, tokens a round and speed-up over theta, from a run's own rows.
+
+    The costs are those of the run beside its target-only run, else the model's measured ones.
+    """
+    from pcg import theory
+
+    rows = run.rows[:: max(1, len(run.rows) // MOST_ROWS)]
+    alpha = [float(a) for a in theory.alpha_over_thetas(rows, runtime.model().groups, thetas)]
+    lookahead = int(run.settings["lookahead"])
+    measured = runtime.model().measured or {}
+    c = run.figures.get("c", measured.get("c"))
+    v = run.figures.get("v", measured.get("v"))
+
+    def figures(a: float) -> dict[str, float | None]:
+        speedup = None if c is None or v is None else theory.expected_speedup(a, lookahead, c, v)
+        tokens = theory.expected_tokens(a, lookahead)
+        return {"alpha": number(a), "tokens": number(tokens), "speedup": number(speedup)}
+
+    points = [figures(a) for a in alpha]
+    out: dict[str, Any] = {key: [p[key] for p in points] for key in ("alpha", "tokens")}
+    if c is not None and v is not None:
+        out["speedup"] = [p["speedup"] for p in points]
+    out["sd"] = figures(float(theory.sd_alpha(rows)))
+    out["ssd"] = figures(float(theory.ssd_alpha(rows, SSD_BETA)))
+    out |= {"label": run.label, "lookahead": lookahead, "ssd_label": f"SSD, beta {SSD_BETA:g}"}
+    return out
+
+
+@cache
+def quality_series() -> list[dict[str, Any]]:
+    """Measured WER and similarity against theta from the stored results; empty when none."""
+    path = RESULTS / "theta.json"
+    if not path.is_file():
+        return []
+    data = json.loads(path.read_text(encoding="utf-8"))
+    looks = {"wer": ("WER", "t3", "rejected"), "similarity": ("similarity", "t2", "bonus")}
+    series = []
+    for key, (name, colour, shape) in looks.items():
+        points = [
+            [float(row["theta"]), *_interval(row[key])]
+            for row in data.get("points", [])
+            if row.get(key) is not None
+        ]
+        if points:
+            line = {"name": name, "colour": colour, "shape": shape, "points": sorted(points)}
+            series.append(line)
+    return series
+
+
+def _interval(cell: Any) -> list[float]:
+    if isinstance(cell, dict):
+        return [float(cell["value"]), float(cell["low"]), float(cell["high"])]
+    return [float(cell)]
+
+
+def refresh(visitor: Visitor) -> Any:
+    """Event handler: the tuner after a run or when its tab opens."""
+    return value(visitor)
+
+
+def theta_of(event: gr.EventData) -> float:
+    """The theta at which the visitor wants to hear the text."""
+    theta = float(event._data.get("theta", 0.0)) if isinstance(event._data, dict) else 0.0
+    if not -1.0 <= theta <= 1.0:
+        raise PcgError("Theta is a cosine: choose a value from -1 to 1.")
+    return theta
