@@ -19,7 +19,7 @@ def check_answer(study: Study, slots: Sequence[Slot], answer: Mapping[str, Any])
             raise PcgError(f"The answer must be one of {', '.join(allowed)}.")
         return {"choice": answer["choice"]}
     if study.kind == "mos":
-        score = answer.get("score") if set(answer) == {"score"} else None
+        score: Any = answer.get("score") if set(answer) == {"score"} else None
         if not _number(score) or not 1 <= score <= 5 or (2 * score) % 1:
             raise PcgError("The answer must be a score from 1 to 5 in steps of one half.")
         return {"score": float(score)}
@@ -39,7 +39,8 @@ def _number(value: Any) -> bool:
 def rows_of(kind: str, slots: Mapping[str, str], answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Flat rows of one vote. `slots`: letter -> system.
 
-    mos, mushra: {system, score}; ab: {left, right, chosen, outcome 1 | 0 | 0.5 for left, side}; abx: {left, right, x, correct}.
+    mos, mushra: {system, score}; ab: {left, right, chosen, outcome 1 | 0 | 0.5 for left, side};
+    abx: {left, right, x, correct}.
     """
     if kind == "mos":
         return [{"system": slots["A"], "score": answer["score"]}]

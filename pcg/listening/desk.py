@@ -24,7 +24,7 @@ MAX_STUDIES = 1000
 
 
 class Desk:
-    """Runs the tests of one store. Nothing it gives to a listener names a system before the reveal."""
+    """Runs the tests of one store; nothing a listener gets names a system before the reveal."""
 
     def __init__(self, root: Path, clock: Callable[[], float] = time.time) -> None:
         self.store = Store(root, clock)
@@ -37,7 +37,9 @@ class Desk:
     # tests
 
     def add(self, folder: Path) -> tuple[Study, str]:
-        """Take over the test in `folder` (its clips are copied) and return it with the owner's key, which is not kept."""
+        """Take over the test in `folder` (its clips are copied) and return it with the owner's key,
+        which is not kept.
+        """
         study = load_study(folder)
         if len(self.store.study_ids()) >= MAX_STUDIES:
             raise PcgError("This server holds too many tests: remove old ones first.")
@@ -177,7 +179,9 @@ class Desk:
         answer: Mapping[str, Any],
         heard: Mapping[str, float],
     ) -> dict[str, Any]:
-        """Record a vote and return the next state, with the names of this trial when the test reveals them each time."""
+        """Record a vote and return the next state, with the names of this trial when the test
+        reveals them each time.
+        """
         study, trials = self.study(study_id), self._trials(study_id, listener)
         if not self.store.study_row(study_id)["open"]:
             raise Refused("This test is closed.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import wave
 from collections.abc import Sequence
@@ -19,9 +20,11 @@ _BLOCK = 0.4
 
 
 def loudness(audio: Audio, rate: int) -> float:
-    """Integrated loudness in LUFS (ITU-R BS.1770); clips shorter than one 0.4 s block are repeated to fill it."""
+    """Integrated loudness in LUFS (ITU-R BS.1770); clips shorter than one 0.4 s block are repeated
+    to fill it.
+    """
     try:
-        import pyloudnorm
+        pyloudnorm = importlib.import_module("pyloudnorm")
     except ImportError:  # pragma: no cover - environment without the package
         raise PcgError(
             "Loudness matching needs pyloudnorm: run `pip install pyloudnorm`."
@@ -44,7 +47,8 @@ def match_loudness(
 ) -> tuple[list[Audio], float]:
     """All `clips` (float, (T,), mono) at one loudness, and that loudness in LUFS.
 
-    The common level is `target`, or lower when a clip would otherwise exceed a peak of 0.98: no clip is ever limited.
+    The common level is `target`, or lower when a clip would otherwise exceed a peak of 0.98: no
+    clip is ever limited.
     """
     levels = [loudness(clip, rate) for clip in clips]
     peaks = [max(float(np.abs(clip).max()), 1e-9) for clip in clips]
@@ -116,9 +120,11 @@ def read_wav(data: bytes) -> tuple[npt.NDArray[np.int16], int]:
 
 
 def disguise(data: bytes, seconds: float, key: int) -> bytes:
-    """The same sound in other bytes: padded with silence to `seconds` and dithered by one step of 16 bits.
+    """The same sound in other bytes: padded with silence to `seconds` and dithered by one step of
+    16 bits.
 
-    So neither the length, nor the size, nor a hash of the file tells which clip is a copy of which. `key` seeds the dither.
+    So neither the length, nor the size, nor a hash of the file tells which clip is a copy of which.
+    `key` seeds the dither.
     """
     samples, rate = read_wav(data)
     length = max(len(samples), round(seconds * rate))

@@ -1,4 +1,6 @@
-"""A page of its own for one listening test: no framework, nothing from outside, no system name in it."""
+"""A page of its own for one listening test: no framework, nothing from outside, no system name in
+it.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,22 @@ from typing import Any
 WEB = Path(__file__).resolve().parents[2] / "assets" / "web"
 SCRIPTS = ("listen_player.js", "listen.js")
 _SHELL = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex"><title>{title}</title>
 <style>{css}
-body {{ margin: 0; background: var(--page); font-family: system-ui, sans-serif; }} main {{ max-width: 900px; margin: 0 auto; padding: 16px; }}</style></head>
-<body><script>if (matchMedia("(prefers-color-scheme: dark)").matches) document.body.classList.add("dark");</script>
+body {{ margin: 0; background: var(--page); font-family: system-ui, sans-serif; }}
+main {{ max-width: 900px; margin: 0 auto; padding: 16px; }}</style></head>
+<body><script>
+if (matchMedia("(prefers-color-scheme: dark)").matches) document.body.classList.add("dark");
+</script>
 <main class="pcg-root"><div id="listen"><div class="pcg-root"></div></div></main>
 <script>{code}</script>
-<script>PCG.restoreTheme(); PCG.mount("listen", document.getElementById("listen"), {props}, () => {{}}, () => {{}}, null);</script>
+<script>
+PCG.restoreTheme();
+const nothing = () => {{}};
+PCG.mount("listen", document.getElementById("listen"), {props}, nothing, nothing, null);
+</script>
 </body></html>"""
 
 
@@ -36,7 +46,9 @@ def style() -> str:
 
 
 def standalone(about: Mapping[str, Any]) -> str:
-    """HTML for taking the test that `about` (see `Desk.public`) describes; served below `/listening/take/`."""
+    """HTML for taking the test that `about` (see `Desk.public`) describes; served below
+    `/listening/take/`.
+    """
     props = json.dumps({"value": {"study": about["id"]}, "base": ".."}).replace("<", "\\u003c")
     base = (WEB / "base.js").read_text(encoding="utf-8")
     css = (WEB / "page.css").read_text(encoding="utf-8") + style()

@@ -1,8 +1,9 @@
-"""Who hears what in which order: balanced over listeners and within each, from the recorded seed alone.
+"""Who hears what in which order: balanced over listeners and within each, from the recorded seed
+alone.
 
-Item orders are rows of a Williams square (every item as often in each place and after each other item), conditions rotate
-as a Latin square, and the left/right (or X) layouts are dealt evenly. The stream is SHA-256, so a plan is the same on every
-machine and in every version of Python.
+Item orders are rows of a Williams square (every item as often in each place and after each other
+item), conditions rotate as a Latin square, and the left/right (or X) layouts are dealt evenly. The
+stream is SHA-256, so a plan is the same on every machine and in every version of Python.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def shuffled(values: Sequence[T], *key: object) -> list[T]:
 
 
 def williams_row(size: int, row: int) -> list[int]:
-    """Row `row` of a Williams square of `size`: `size` rows when even, 2 x `size` when odd (the second half is mirrored)."""
+    """Row `row` of a Williams square of `size`: `size` rows when even, 2 x `size` when odd (the
+    second half is mirrored).
+    """
     zigzag = [(step + 1) // 2 if step % 2 else (size - step // 2) % size for step in range(size)]
     order = [(place + row) % size for place in zigzag]
     return order[::-1] if size % 2 and (row // size) % 2 else order

@@ -106,7 +106,9 @@ def routes(desk: Desk) -> APIRouter:
 
 
 def mount(app: FastAPI, desk: Desk) -> None:
-    """Put the routes before all others of `app`, so that a catch-all page of a host application does not hide them."""
+    """Put the routes before all others of `app`, so that a catch-all page of a host application
+    does not hide them.
+    """
     before: list[BaseRoute] = list(app.router.routes)
     app.include_router(routes(desk))
     added = [route for route in app.router.routes if route not in before]

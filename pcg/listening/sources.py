@@ -1,4 +1,6 @@
-"""Making a test: from outputs at hand, from a folder of recordings with a manifest, or from the clips of a stored run."""
+"""Making a test: from outputs at hand, from a folder of recordings with a manifest, or from the
+clips of a stored run.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ MAX_ZIP_BYTES = 512 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Recording:
-    """One output: which item, which system, the sound (float or int, mono or stereo) and its rate in Hz."""
+    """One output: which item, which system, the sound (float or int, mono or stereo) and its rate
+    in Hz.
+    """
 
     item: str
     system: str
@@ -46,10 +50,12 @@ def build_study(
     target: float = level.TARGET_LUFS,
     **rules: Any,
 ) -> Study:
-    """Match loudness, write the clips under hashed names and `study.json` into `folder`, and return the test.
+    """Match loudness, write the clips under hashed names and `study.json` into `folder`, and return
+    the test.
 
-    `practice`: how many of the first items become practice when none is marked. `anchor`: add a 3.5 kHz low anchor made from
-    the reference (default: only for MUSHRA). Other `rules` are fields of `Study`.
+    `practice`: how many of the first items become practice when none is marked. `anchor`: add a 3.5
+    kHz low anchor made from the reference (default: only for MUSHRA). Other `rules` are fields of
+    `Study`.
     """
     found = list(recordings)
     if not found:
@@ -133,8 +139,9 @@ def _items(
 
 
 def from_outputs(outputs: Iterable[Mapping[str, Any]]) -> list[Recording]:
-    """Recordings from the outputs of Compare: mappings with `system`, `audio` ((rate, samples) or samples + `sample_rate`),
-    and optionally `item` and `text`."""
+    """Recordings from the outputs of Compare: mappings with `system`, `audio` ((rate, samples) or
+    samples + `sample_rate`), and optionally `item` and `text`.
+    """
     recordings = []
     for output in outputs:
         audio = output["audio"]
@@ -155,8 +162,9 @@ def from_outputs(outputs: Iterable[Mapping[str, Any]]) -> list[Recording]:
 def read_folder(folder: Path, manifest: Path | None = None) -> list[Recording]:
     """Recordings of a folder.
 
-    With a manifest (CSV, or JSON / JSONL with the same keys) of columns `file,item,system[,text][,practice]`. Without one,
-    either `SYSTEM/ITEM.wav` in sub-folders or `ITEM__SYSTEM.wav` side by side.
+    With a manifest (CSV, or JSON / JSONL with the same keys) of columns
+    `file,item,system[,text][,practice]`. Without one, either `SYSTEM/ITEM.wav` in sub-folders or
+    `ITEM__SYSTEM.wav` side by side.
     """
     if not folder.is_dir():
         raise PcgError(f"There is no folder {folder}.")
@@ -174,7 +182,8 @@ def read_folder(folder: Path, manifest: Path | None = None) -> list[Recording]:
     rows = _manifest_rows(manifest) if manifest else _guess_rows(folder)
     if not rows:
         raise PcgError(
-            f"{folder} holds no recordings named SYSTEM/ITEM.wav or ITEM__SYSTEM.wav, and no manifest."
+            f"{folder} holds no manifest and no recordings named SYSTEM/ITEM.wav or "
+            "ITEM__SYSTEM.wav."
         )
     return [_read_row(folder, row) for row in rows]
 
@@ -239,7 +248,9 @@ def pack(folder: Path) -> bytes:
 
 
 def unpack(data: bytes, folder: Path, new_id: str | None = None) -> Study:
-    """Open a shared zip into `folder`; only `study.json` and the clips it names are written, whatever else the zip holds."""
+    """Open a shared zip into `folder`; only `study.json` and the clips it names are written,
+    whatever else the zip holds.
+    """
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
         if sum(entry.file_size for entry in archive.infolist()) > MAX_ZIP_BYTES:
@@ -266,7 +277,9 @@ def demo_recordings(
     rate: int = 16000,
     systems: tuple[str, ...] = ("clean", "hiss"),
 ) -> list[Recording]:
-    """Recordings made of tones, each system with more noise than the one before: for trying a test out and for load runs."""
+    """Recordings made of tones, each system with more noise than the one before: for trying a test
+    out and for load runs.
+    """
     time = np.arange(int(seconds * rate)) / rate
     out = []
     for item in range(items):

@@ -1,4 +1,6 @@
-"""The votes: one SQLite file in write-ahead mode, one transaction a vote, safe against repeats, restarts and crowds."""
+"""The votes: one SQLite file in write-ahead mode, one transaction a vote, safe against repeats,
+restarts and crowds.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from pcg.errors import PcgError
+from pcg.listening.schema import SCHEMA
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS studies (
-    id TEXT PRIMARY KEY, created REAL NOT NULL, definition TEXT NOT NULL, owner TEXT NOT NULL, open INTEGER NOT NULL DEFAULT 1);
-CREATE TABLE IF NOT EXISTS listeners (
-    study TEXT NOT NULL REFERENCES studies(id), listener TEXT NOT NULL, number INTEGER NOT NULL, consented REAL NOT NULL,
-    device TEXT, check_correct INTEGER, check_of INTEGER, PRIMARY KEY (study, listener), UNIQUE (study, number));
-CREATE TABLE IF NOT EXISTS servings (
-    token TEXT PRIMARY KEY, study TEXT NOT NULL, listener TEXT NOT NULL, trial INTEGER NOT NULL, slot TEXT NOT NULL,
-    item TEXT NOT NULL, system TEXT NOT NULL, seconds REAL NOT NULL, fetched REAL, UNIQUE (study, listener, trial, slot));
-CREATE TABLE IF NOT EXISTS votes (
-    study TEXT NOT NULL, listener TEXT NOT NULL, trial INTEGER NOT NULL, item TEXT NOT NULL, practice INTEGER NOT NULL,
-    answer TEXT NOT NULL, voted REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (study, listener, trial));
-"""
+_OF_TRIAL = "WHERE study = ? AND listener = ? AND trial = ?"
 
 
 class Refused(PcgError):
-    """The request is well formed but not allowed now: clips unheard, vote already given, test closed."""
+    """Well formed but not allowed now: clips unheard, vote already given, test closed."""
 
 
 class Unknown(PcgError):
@@ -41,7 +32,8 @@ class Unknown(PcgError):
 class Store:
     """All tests and votes below one folder: `votes.sqlite3` and `studies/ID/{study.json,clips/}`.
 
-    Threads share one connection behind a lock; several processes may share the file. A vote that was acknowledged is on disk.
+    Threads share one connection behind a lock; several processes may share the file. A vote that
+    was acknowledged is on disk.
     """
 
     def __init__(self, root: Path, clock: Callable[[], float] = time.time) -> None:
@@ -87,7 +79,9 @@ class Store:
     # tests
 
     def add_study(self, study_id: str, definition: Mapping[str, Any], owner: str) -> None:
-        """Record a test; adding the same definition again changes nothing, another one under the same id is refused."""
+        """Record a test; adding the same definition again changes nothing, another one under the
+        same id is refused.
+        """
         text = json.dumps(definition, sort_keys=True)
         with self._writing() as db:
             known = db.execute(
@@ -122,7 +116,9 @@ class Store:
     # listeners
 
     def join(self, study_id: str, listener: str) -> int:
-        """The number (0, 1, ...) of a listener who consented; joining again returns the same number."""
+        """The number (0, 1, ...) of a listener who consented; joining again returns the same
+        number.
+        """
         with self._writing() as db:
             key = (study_id, listener)
             known = db.execute(
@@ -146,7 +142,8 @@ class Store:
     ) -> None:
         """Keep the outcome of the headphone check."""
         with self._writing() as db:
-            query = "UPDATE listeners SET device = ?, check_correct = ?, check_of = ? WHERE study = ? AND listener = ?"
+            query = """UPDATE listeners SET device = ?, check_correct = ?, check_of = ?
+                WHERE study = ? AND listener = ?"""
             db.execute(query, (device, correct, of, study_id, listener))
 
     # clips
@@ -175,11 +172,11 @@ class Store:
                     system,
                     seconds,
                 )
-                query = "INSERT OR IGNORE INTO servings (token, study, listener, trial, slot, item, system, seconds) VALUES (?,?,?,?,?,?,?,?)"
+                query = """INSERT OR IGNORE INTO servings
+                    (token, study, listener, trial, slot, item, system, seconds)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
                 db.execute(query, values)
-            query = (
-                "SELECT slot, token FROM servings WHERE study = ? AND listener = ? AND trial = ?"
-            )
+            query = f"SELECT slot, token FROM servings {_OF_TRIAL}"
             return {
                 row["slot"]: row["token"] for row in db.execute(query, (study_id, listener, trial))
             }
@@ -217,23 +214,22 @@ class Store:
         answer: Mapping[str, Any],
         heard: Mapping[str, float],
     ) -> bool:
-        """Record one vote in one transaction. True when it is new, False when the very same vote was already there.
+        """Record one vote in one transaction. True when it is new, False when the very same vote
+        was already there.
 
-        `heard`: letter -> seconds of the clip that were played. Refused when a clip was never fetched, was not played long
-        enough, or when less time has passed since the first fetch than the playing takes, whatever the page claims; and when
-        the trial already has another answer.
+        `heard`: letter -> seconds of the clip that were played. Refused when a clip was never
+        fetched, was not played long enough, or when less time has passed since the first fetch than
+        the playing takes, whatever the page claims; and when the trial already has another answer.
         """
         text = json.dumps(answer, sort_keys=True)
         key = (study_id, listener, trial)
         with self._writing() as db:
-            known = db.execute(
-                "SELECT answer FROM votes WHERE study = ? AND listener = ? AND trial = ?", key
-            ).fetchone()
+            known = db.execute(f"SELECT answer FROM votes {_OF_TRIAL}", key).fetchone()
             if known is not None:
                 if known["answer"] == text:
                     return False
                 raise Refused("This question was already answered; the first answer counts.")
-            query = "SELECT * FROM servings WHERE study = ? AND listener = ? AND trial = ? ORDER BY slot"
+            query = f"SELECT * FROM servings {_OF_TRIAL} ORDER BY slot"
             servings = db.execute(query, key).fetchall()
             now = self.clock()
             seconds = check_heard(servings, heard, now)
@@ -241,9 +237,22 @@ class Store:
             db.execute("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
             return True
 
+    def vote_count(self, study_id: str) -> int:
+        """How many votes a test has, practice included."""
+        query = "SELECT COUNT(*) AS n FROM votes WHERE study = ?"
+        return int(self.rows(query, (study_id,))[0]["n"])
+
+    def checks(self, study_id: str) -> dict[str, tuple[str | None, int | None, int | None]]:
+        """The headphone check of every listener: (device, correct, of)."""
+        query = "SELECT listener, device, check_correct, check_of FROM listeners WHERE study = ?"
+        rows = self.rows(query, (study_id,))
+        return {
+            row["listener"]: (row["device"], row["check_correct"], row["check_of"]) for row in rows
+        }
+
     def votes(self, study_id: str) -> list[dict[str, Any]]:
-        """Every vote of a test with the systems behind its letters, in the order they were given."""
-        query = """SELECT v.*, l.number, s.slot, s.system FROM votes v
+        """Every vote of a test with the systems behind its letters, oldest first."""
+        query = """SELECT v.*, l.number, s.slot, s.system, s.seconds AS needed FROM votes v
             JOIN listeners l ON l.study = v.study AND l.listener = v.listener
             JOIN servings s ON s.study = v.study AND s.listener = v.listener AND s.trial = v.trial
             WHERE v.study = ? ORDER BY v.voted, v.listener, v.trial, s.slot"""
@@ -260,17 +269,21 @@ class Store:
                     "answer": json.loads(row["answer"]),
                     "voted": row["voted"],
                     "seconds": row["seconds"],
+                    "needed": 0.0,
                     "slots": {},
                 },
             )
             vote["slots"][row["slot"]] = row["system"]
+            vote["needed"] += row["needed"]
         return list(found.values())
 
 
 def check_heard(
     servings: Sequence[Mapping[str, Any] | sqlite3.Row], heard: Mapping[str, float], now: float
 ) -> float:
-    """Seconds from the first fetch to `now`; raises `Refused` unless every clip was fetched and there was time to play it."""
+    """Seconds from the first fetch to `now`; raises `Refused` unless every clip was fetched and
+    there was time to play it.
+    """
     if not servings:
         raise Refused("Listen to the clips of this question first.")
     for row in servings:
@@ -285,7 +298,9 @@ def check_heard(
 
 
 def default_root() -> Path:
-    """Where tests are kept: PCG_LISTENING_DIR, else a Space's persistent /data, else the user's data folder."""
+    """Where tests are kept: PCG_LISTENING_DIR, else a Space's persistent /data, else the user's
+    data folder.
+    """
     named = os.environ.get("PCG_LISTENING_DIR")
     if named:
         return Path(named)

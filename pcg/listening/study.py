@@ -1,4 +1,6 @@
-"""What a listening test is: systems, items, clips and rules, kept in one JSON file beside the clips."""
+"""What a listening test is: systems, items, clips and rules, kept in one JSON file beside the
+clips.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ _ID = re.compile(r"[a-z0-9]{4,32}")
 
 @dataclass(frozen=True)
 class Clip:
-    """One recording: `file` lies in the test's `clips` folder and is named by its own hash, never by the system."""
+    """One recording: `file` lies in the test's `clips` folder and is named by its own hash, never
+    by the system.
+    """
 
     file: str
     seconds: float
@@ -52,10 +56,11 @@ class Item:
 class Study:
     """One listening test.
 
-    `passes`: how many of an item's conditions (systems, or pairs of systems) one listener meets; None means all, 1 is the
-    classical Latin square. `heard_fraction` in (0, 1]: the share of each clip that must have been played before a vote.
-    `reveal`: names are shown after "each" vote, at the "end", or "never". `loudness`: LUFS that every clip was set to.
-    Raises `PcgError` when the parts do not fit together.
+    `passes`: how many of an item's conditions (systems, or pairs of systems) one listener meets;
+    None means all, 1 is the classical Latin square. `heard_fraction` in (0, 1]: the share of each
+    clip that must have been played before a vote. `reveal`: names are shown after "each" vote, at
+    the "end", or "never". `loudness`: LUFS that every clip was set to. Raises `PcgError` when the
+    parts do not fit together.
     """
 
     kind: str
@@ -87,7 +92,9 @@ class Study:
 
     @property
     def conditions(self) -> tuple[tuple[str, ...], ...]:
-        """What one trial of an item compares: one system (MOS), a pair (AB, ABX) or all systems (MUSHRA)."""
+        """What one trial of an item compares: one system (MOS), a pair (AB, ABX) or all systems
+        (MUSHRA).
+        """
         if self.kind == "mos":
             return tuple((system,) for system in self.systems)
         return self.pairs if self.kind in ("ab", "abx") else (self.systems,)
@@ -125,7 +132,8 @@ def _check_rules(study: Study) -> None:
     needed = 1 if study.kind == "mos" else 2
     if not needed <= len(study.systems) <= MAX_SYSTEMS:
         raise PcgError(
-            f"A test of kind {study.kind} takes {needed} to {MAX_SYSTEMS} systems, not {len(study.systems)}."
+            f"A test of kind {study.kind} takes {needed} to {MAX_SYSTEMS} systems, "
+            f"not {len(study.systems)}."
         )
     if study.kind == "mushra" and study.reference not in study.systems:
         raise PcgError("Name the reference system: a MUSHRA test hides it among the others.")
@@ -152,7 +160,8 @@ def _check_items(study: Study) -> None:
         for clip in item.clips.values():
             if not re.fullmatch(r"[0-9a-f]{16,64}\.wav", clip.file):
                 raise PcgError(
-                    "A clip file is named by its hash and ends in .wav: build the test again with `listening create`."
+                    "A clip file is named by its hash and ends in .wav: "
+                    "build the test again with `listening create`."
                 )
             if not 0 < clip.seconds <= MAX_CLIP_SECONDS:
                 raise PcgError(f"Clips must be shorter than {MAX_CLIP_SECONDS:.0f} seconds.")

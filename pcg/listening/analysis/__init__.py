@@ -1,0 +1,1 @@
+"""From votes to estimates: means, shares, rankings, and signs of careless listeners."""
