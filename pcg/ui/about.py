@@ -15,18 +15,19 @@ from pcg.ui import runtime
 METHOD = """
 ### What this page shows
 
-A large speech model (the **target**) is slow because it makes one token at a time. A small **draft**
-guesses a few tokens ahead; the target checks them all in one pass. The rule of checking decides how
+A large speech model (the **target**) is slow because it makes one token at a time. A small
+**draft** guesses a few tokens ahead; the target checks them all in one pass. The rule of checking decides how
 many guesses survive, and what the result is worth:
 
 | rule | keeps a draft when | promise |
 |---|---|---|
 | exact (SD) | `u < Q/P` | every token has the target's own probabilities |
 | lenient (SSD) | `u < min(1, Q/P) + beta` | none |
-| group (PCG) | `u · P_c < Q_c` for the token's sound | every *sound* has the target's own probabilities, each step |
+| group (PCG) | `u · P_c < Q_c` for the token's sound | each step, every *sound* has the target's own |
 
-**P** is the draft's probability, **Q** the target's, **P_c** and **Q_c** those of a group of tokens that
-sound alike (cosine of their embeddings above **theta**), each token's share split equally among its groups.
+**P** is the draft's probability, **Q** the target's, **P_c** and **Q_c** those of a group of tokens
+that sound alike (cosine of their embeddings above **theta**), each token's share split equally among
+its groups.
 
 ### How to read the numbers
 
@@ -34,14 +35,15 @@ sound alike (cosine of their embeddings above **theta**), each token's share spl
 * *tokens a round*: mean, bonus or replacement included.
 * *speed-up*: tokens a second over those of target-only, same engine, same run, same machine.
 * *expected*: what the acceptance rate and the measured costs of draft and check predict.
-* *WER, similarity*: by small recognisers on this one sentence; they jump by whole words. Judge by ear.
+* *WER, similarity*: by small recognisers on this one sentence; they jump by whole words.
+  Judge by ear.
 
 Every number here can also be had from `python -m pcg … --json`.
 
 ### Keys
 
-`1`–`9` choose an output, `space` plays, `L` loops, `←` `→` seek; in the token strip `←` `→` `↑` `↓` move
-and `Enter` plays the place.
+`1`–`9` choose an output, `space` plays, `L` loops, `←` `→` seek; in the token strip `←` `→` `↑` `↓`
+move and `Enter` plays the place.
 """
 
 

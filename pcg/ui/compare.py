@@ -116,8 +116,8 @@ def build() -> Compare:
         api_visibility="private",
     )
     return Compare(
-        text, preview, voice, rules, lookahead, temperature, top_p, top_k, seed, lock, run, stop, board,
-        status, download, link, examples,
+        text, preview, voice, rules, lookahead, temperature, top_p, top_k, seed, lock, run, stop,
+        board, status, download, link, examples,
     )  # fmt: skip
 
 
@@ -192,8 +192,8 @@ def run_comparison(
         assert page is not None
         yield visitor, page.board(), _newest(visitor), status, seed, skip
         if not event.is_set():
-            for page in running.measure(page, visitor, voice, event.is_set):
-                yield visitor, page.board(), skip, status, seed, skip
+            for measured in running.measure(page, visitor, voice, event.is_set):
+                yield visitor, measured.board(), skip, status, seed, skip
         runs = [run for lane in page.lanes if (run := visitor.find(lane.id))]
         made = bundle.comparison_zip(runs, choices.as_dict() | {"voice": voice_name})
         took = time.monotonic() - began
@@ -210,7 +210,7 @@ def run_comparison(
 
 def _newest(visitor: Visitor) -> dict[str, Any]:
     grouped = [run for run in visitor.runs if run.rule == "pcg"]
-    return running.run_timeline((grouped or visitor.runs or [None])[-1])
+    return running.run_timeline(next(reversed(grouped or visitor.runs), None))
 
 
 def stop_run(request: gr.Request) -> None:

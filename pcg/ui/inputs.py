@@ -80,7 +80,8 @@ def check_rules(rules: Any) -> tuple[tuple[str, dict[str, float]], ...]:
         given = item.get("params") or {}
         params = {}
         for p in spec.parameters:
-            value = number_in(given.get(p.name, p.default), f"{spec.label}: {p.label}", p.min, p.max)
+            label = f"{spec.label}: {p.label}"
+            value = number_in(given.get(p.name, p.default), label, p.min, p.max)
             params[p.name] = int(value) if p.kind == "int" else value
         checked.append((spec.name, params))
     return tuple(checked)

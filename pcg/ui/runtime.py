@@ -1,4 +1,4 @@
-"""What all visitors share: the loaded voice model, its limits and one lock; nothing of a visitor."""
+"""What all visitors share: the voice model, its limits and one lock; nothing of a visitor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sound from codes for the timeline and the map: short windows, decoded at once, no visitor state."""
+"""Sound from codes for the timeline and the map: short windows, no visitor state."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _hear(condition: Condition, run: Run, share: float) -> None:
     condition.realised = swapped.realised
     lane.stats = [
         stat("swapped", f"{swapped.realised:.1%}", "Share of all tokens that changed.", main=True),
-        stat("could be", f"{swapped.possible / len(run.codes):.0%}", "Tokens not alone in a group."),
+        stat("could be", f"{swapped.possible / len(run.codes):.0%}", "Not alone in a group."),
     ]
 
 
@@ -188,7 +188,7 @@ def _measured(
         if done % len(conditions) == 0:
             yield _board(lanes), charts(conditions), f"Measured {done} of {len(jobs)} swaps."
     word = "Stopped" if stopped() else "Done"
-    yield _board(lanes), charts(conditions), f"{word}: {count} random draws of {len(shares)} shares."
+    yield _board(lanes), charts(conditions), f"{word}: {count} draws of {len(shares)} shares."
 
 
 def quality(text: str, audio: Any, original: Any, rate: int) -> dict[str, float] | None:

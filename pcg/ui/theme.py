@@ -1,4 +1,4 @@
-"""The page's theme, style sheet and scripts, all read from `assets/web`; nothing comes from outside."""
+"""The page's theme, style sheet and scripts, all read from `assets/web`, none from outside."""
 
 from __future__ import annotations
 

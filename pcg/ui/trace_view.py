@@ -88,7 +88,9 @@ def timeline(trace: Any, label: str, run: str, file: Any = None) -> dict[str, An
     }
 
 
-def path_items(rounds: Iterable[Mapping[str, Any]], rule: str, n_codes: int) -> list[dict[str, Any]]:
+def path_items(
+    rounds: Iterable[Mapping[str, Any]], rule: str, n_codes: int
+) -> list[dict[str, Any]]:
     """The utterance's way over the map: `{"at", "id", "kind"}` in time order, codes only."""
     items: list[dict[str, Any]] = []
     for row in rounds:

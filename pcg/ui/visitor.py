@@ -66,4 +66,4 @@ class Visitor:
             return self.runs[-1] if self.runs else None
         with_rows = [run for run in self.runs if run.rows]
         grouped = [run for run in with_rows if run.rule == "pcg"]
-        return (grouped or with_rows or [None])[-1]
+        return next(reversed(grouped or with_rows), None)

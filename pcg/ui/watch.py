@@ -53,7 +53,7 @@ def run_choices(visitor: Visitor) -> dict[str, Any]:
     """The dropdown's update after a run."""
     names = [(f"{run.label}: {run.settings['text'][:40]}", run.id) for run in visitor.runs[::-1]]
     grouped = [run.id for run in visitor.runs if run.rule == "pcg"]
-    value = (grouped or [run.id for run in visitor.runs] or [None])[-1]
+    value = next(reversed(grouped or [run.id for run in visitor.runs]), None)
     return gr.update(choices=names, value=value)
 
 
