@@ -16,18 +16,18 @@ METHOD = """
 ### What this page shows
 
 A large speech model (the **target**) is slow because it makes one token at a time. A small
-**draft** guesses a few tokens ahead; the target checks them all in one pass. The rule of checking decides how
-many guesses survive, and what the result is worth:
+**draft** guesses a few tokens ahead; the target checks them all in one pass. The rule of
+checking decides how many guesses survive, and what the result is worth:
 
 | rule | keeps a draft when | promise |
 |---|---|---|
 | exact (SD) | `u < Q/P` | every token has the target's own probabilities |
 | lenient (SSD) | `u < min(1, Q/P) + beta` | none |
-| group (PCG) | `u · P_c < Q_c` for the token's sound | each step, every *sound* has the target's own |
+| group (PCG) | `u · P_c < Q_c` for the token's sound | each step, each *sound* has the target's |
 
 **P** is the draft's probability, **Q** the target's, **P_c** and **Q_c** those of a group of tokens
-that sound alike (cosine of their embeddings above **theta**), each token's share split equally among
-its groups.
+that sound alike (cosine of their embeddings above **theta**), each token's share split equally
+among its groups.
 
 ### How to read the numbers
 
