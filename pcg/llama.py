@@ -1,0 +1,260 @@
+"""A Llama forward written for one short utterance at a time: few calls a layer, a cache by position.
+
+Against transformers' forward it fuses q, k and v, and gate and up; folds the norm weights and the
+attention scale into the matrices; turns by one complex product; adds the residual inside the
+matrix product; and writes keys and values of a layer with one copy. Row ``i`` of a call sees every
+earlier position of the cache, whatever its rotary position is: plain causal attention over ids.
+Architecture: Llama, arXiv 2302.13971; grouped queries, arXiv 2305.13245; RoPE, arXiv 2104.09864.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from pcg.matrices import Matrix, make_matrix
+
+Cache = list[Tensor]  # a layer each: (2 * kv_heads, capacity, head_dim), keys then values
+MASK_ROWS = 32  # masks of calls up to this many rows are kept
+
+
+@dataclass(frozen=True)
+class LlamaSpec:
+    """Shape of a Llama; ``eps`` is the norm's."""
+
+    width: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    eps: float
+
+
+@dataclass
+class Layer:
+    """One block; the norms are folded into the matrices."""
+
+    qkv: Matrix
+    out: Matrix
+    gate_up: Matrix
+    down: Matrix
+
+
+@lru_cache(maxsize=64)
+def _right_aligned_mask(rows: int, repeat: int, columns: int, device: str) -> Tensor:
+    """``(1, repeat * rows, columns)``: 0 where row i may look, for a call whose last column is its
+    own last row. Slices from the right give the mask of any shorter cache."""
+    allowed = torch.ones(rows, columns, dtype=torch.bool, device=device).tril(columns - rows)
+    mask = torch.zeros(rows, columns, device=device).masked_fill_(~allowed, float("-inf"))
+    return mask.repeat(repeat, 1)[None]
+
+
+class Llama:
+    """Weights of a Llama and its forward. Thread-safe: a call changes nothing but its cache.
+
+    Args:
+        spec: the shape.
+        embedding: ``(ids, width)`` input table.
+        layers: the blocks, in order.
+        head: scores the vocabulary; its norm is folded in.
+        angles: ``(positions, head_dim / 2)`` rotary angles, float32.
+        scaling: factor of the rotary embedding, 1 for plain RoPE.
+    """
+
+    def __init__(
+        self,
+        spec: LlamaSpec,
+        embedding: Tensor,
+        layers: Sequence[Layer],
+        head: Matrix,
+        angles: Tensor,
+        scaling: float = 1.0,
+    ) -> None:
+        self.spec, self.embedding, self.layers, self.head = spec, embedding, list(layers), head
+        self.angles, self.scaling = angles, scaling
+        self.dtype, self.device = embedding.dtype, embedding.device
+        self.max_positions = len(angles)
+        self.group = spec.heads // spec.kv_heads
+        turned = torch.polar(torch.full_like(angles, scaling), angles)
+        turns = turned[:, None].expand(-1, spec.heads + spec.kv_heads, -1)
+        still = torch.ones_like(turned)[:, None].expand(-1, spec.kv_heads, -1)
+        self.turns = torch.cat([turns, still], 1)  # (positions, heads + 2 kv_heads, head_dim / 2)
+        # hypot(norm, root) / sqrt(width) is the root mean square with eps; sqrt(width) is folded in.
+        self.root = torch.tensor((spec.width * spec.eps) ** 0.5, device=self.device)
+        self.lean = self.dtype == torch.float32
+
+    def with_layers(self, indices: Sequence[int]) -> Llama:
+        """The same weights, only these layers, in this order."""
+        layers = [self.layers[i] for i in indices]
+        return Llama(self.spec, self.embedding, layers, self.head, self.angles, self.scaling)
+
+    def new_cache(self, capacity: int) -> Cache:
+        """An empty cache for ``capacity`` ids."""
+        shape = (2 * self.spec.kv_heads, capacity, self.spec.head_dim)
+        return [torch.zeros(shape, dtype=self.dtype, device=self.device) for _ in self.layers]
+
+    def widened(self, cache: Cache | None, used: int, capacity: int) -> Cache:
+        """A cache for ``capacity`` ids with the ``used`` first ones of ``cache``."""
+        wider = self.new_cache(capacity)
+        for new, old in zip(wider, cache or []):
+            new[:, :used] = old[:, :used]
+        return wider
+
+    def bytes(self) -> int:
+        """Memory of the weights in bytes; a table shared by input and head is counted twice."""
+        matrices = [m for x in self.layers for m in (x.qkv, x.out, x.gate_up, x.down)]
+        held = sum(m.bytes for m in [*matrices, self.head])
+        return held + self.embedding.numel() * self.embedding.element_size()
+
+    @torch.inference_mode()
+    def run(
+        self,
+        ids: Sequence[int],
+        positions: Sequence[int] | range,
+        cache: Cache,
+        start: int,
+        last_only: bool = False,
+    ) -> Tensor:
+        """Logits float32 ``(n, vocabulary)`` of ``n`` ids (``(1, vocabulary)`` if ``last_only``).
+
+        Args:
+            ids: model ids, appended to the cache at slots ``start..start + n - 1``.
+            positions: rotary position of each id; a ``range`` where they rise by one.
+            cache: as made by :meth:`new_cache`, with room for ``start + n`` ids.
+            start: how many slots of the cache are in use.
+        """
+        count = len(ids)
+        x = F.embedding(torch.tensor(ids, device=self.device), self.embedding)
+        if isinstance(positions, range):
+            turns = self.turns[positions.start : positions.stop]
+        else:
+            turns = self.turns[torch.tensor(positions, device=self.device)]
+        mask = self._mask(count, start + count, cache) if count > 1 else None
+        for layer, kv in zip(self.layers, cache):
+            x = self._block(layer, x, turns, kv, start, mask)
+        if last_only:
+            x = x[-1:]
+        return self.head(self._normed(x)).float()
+
+    def _mask(self, count: int, end: int, cache: Cache) -> Tensor:
+        columns = cache[0].shape[1] if count <= MASK_ROWS else end
+        make = _right_aligned_mask if count <= MASK_ROWS else _right_aligned_mask.__wrapped__
+        mask = make(count, self.group if self.lean else 1, columns, str(self.device))
+        return mask[:, :, columns - end :]
+
+    def _block(
+        self, layer: Layer, x: Tensor, turns: Tensor, kv: Tensor, start: int, mask: Tensor | None
+    ) -> Tensor:
+        spec, count = self.spec, x.shape[0]
+        end, heads = start + count, spec.heads
+        qkv = layer.qkv(self._normed(x)).view(count, -1, spec.head_dim // 2, 2)
+        if self.lean:
+            turned = torch.view_as_real(torch.view_as_complex(qkv) * turns)
+        else:
+            turned = torch.view_as_real(torch.view_as_complex(qkv.float()) * turns).to(self.dtype)
+        turned = turned.view(count, -1, spec.head_dim)
+        kv[:, start:end] = turned[:, heads:].transpose(0, 1)
+        keys, values = kv[: spec.kv_heads, :end], kv[spec.kv_heads :, :end]
+        attend = self._attend_lean if self.lean else self._attend
+        x = layer.out.add(attend(turned[:, :heads], keys, values, mask), x)
+        gate, up = layer.gate_up(self._normed(x)).chunk(2, -1)
+        return layer.down.add(F.silu(gate) * up, x)
+
+    def _normed(self, x: Tensor) -> Tensor:
+        """``x`` over its root mean square, and over sqrt(width), which the matrices make good."""
+        if self.lean:
+            length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+            return x / torch.hypot(length, self.root)
+        return F.rms_norm(x, (self.spec.width,), None, self.spec.eps)
+
+    def _attend_lean(self, query: Tensor, keys: Tensor, values: Tensor, mask: Any) -> Tensor:
+        """Two small products; on a CPU quicker than the fused kernel for a few rows."""
+        count, spec = query.shape[0], self.spec
+        if count == 1:
+            query = query.view(spec.kv_heads, self.group, spec.head_dim)
+            scores = torch.bmm(query, keys.transpose(1, 2))
+            return torch.bmm(scores.softmax(-1), values).view(1, -1)
+        query = query.view(count, spec.kv_heads, self.group, spec.head_dim).permute(1, 2, 0, 3)
+        query = query.reshape(spec.kv_heads, self.group * count, spec.head_dim)
+        scores = torch.baddbmm(mask, query, keys.transpose(1, 2))
+        mixed = torch.bmm(scores.softmax(-1), values)
+        mixed = mixed.view(spec.kv_heads, self.group, count, spec.head_dim).permute(2, 0, 1, 3)
+        return mixed.reshape(count, -1)
+
+    def _attend(self, query: Tensor, keys: Tensor, values: Tensor, mask: Any) -> Tensor:
+        """torch's attention, which keeps float32 inside for half precision."""
+        count = query.shape[0]
+        shaped = None if mask is None else mask[None].to(self.dtype)
+        mixed = F.scaled_dot_product_attention(
+            query.transpose(0, 1)[None], keys[None], values[None], shaped, scale=1.0,
+            enable_gqa=True,
+        )
+        return mixed[0].transpose(0, 1).reshape(count, -1)
+
+
+def interleaved(weight: Tensor, head_dim: int) -> Tensor:
+    """Rows of a q or k projection from half-split to interleaved pairs, as complex numbers need."""
+    heads = weight.shape[0] // head_dim
+    return weight.view(heads, 2, head_dim // 2, -1).transpose(1, 2).reshape(weight.shape)
+
+
+def from_transformers(
+    model: Any,
+    head_rows: Sequence[int] | None,
+    dtype: torch.dtype,
+    device: torch.device,
+    int8: bool,
+    max_positions: int,
+) -> Llama:
+    """Take over the weights of a ``LlamaForCausalLM``; its layers are emptied one by one.
+
+    Args:
+        model: in eval mode, on the CPU.
+        head_rows: ids whose scores are wanted, in this order; None for all.
+        dtype, device: of the activations.
+        int8: keep the matrices in int8 where that is quicker (CPU only).
+        max_positions: length of the rotary table.
+    """
+    config, body = model.config, model.model
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    spec = LlamaSpec(
+        config.hidden_size, config.num_attention_heads, config.num_key_value_heads, head_dim,
+        config.rms_norm_eps,
+    )
+    gain = spec.width**0.5 if dtype == torch.float32 else 1.0
+
+    def matrix(weight: Tensor, norm: Tensor | None = None) -> Matrix:
+        folded = weight.float() if norm is None else weight.float() * (norm.float() * gain)
+        return make_matrix(folded.to(device=device, dtype=dtype).contiguous(), int8)
+
+    with torch.no_grad():
+        rotary = body.rotary_emb
+        angles = torch.outer(torch.arange(max_positions).float(), rotary.inv_freq.float().cpu())
+        rows = model.lm_head.weight if head_rows is None else model.lm_head.weight[list(head_rows)]
+        head = matrix(rows, body.norm.weight)
+        embedding = body.embed_tokens.weight.detach().to(device=device, dtype=dtype)
+        layers = []
+        for index, block in enumerate(body.layers):
+            layers.append(_take_layer(block, head_dim, matrix))
+            body.layers[index] = torch.nn.Identity()
+        scaling = float(getattr(rotary, "attention_scaling", 1.0))
+    return Llama(spec, embedding, layers, head, angles.to(device), scaling)
+
+
+def _take_layer(block: Any, head_dim: int, matrix: Any) -> Layer:
+    attention, mlp = block.self_attn, block.mlp
+    query = interleaved(attention.q_proj.weight.float(), head_dim) * head_dim**-0.5
+    key = interleaved(attention.k_proj.weight.float(), head_dim)
+    qkv = torch.cat([query, key, attention.v_proj.weight.float()])
+    gate_up = torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight])
+    return Layer(
+        matrix(qkv, block.input_layernorm.weight),
+        matrix(attention.o_proj.weight),
+        matrix(gate_up, block.post_attention_layernorm.weight),
+        matrix(mlp.down_proj.weight),
+    )
