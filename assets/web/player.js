@@ -122,7 +122,7 @@
     const listenBox = el("label", { class: "board-listen" }, el("input", { type: "checkbox", checked: true, onchange: (e) => { listen = e.target.checked; if (!listen) live.stop(); } }), "listen while it speaks");
     if (api.prop("live") === false) listenBox.hidden = true;
     const bar = el("div", { class: "board-bar" }, playButton, loopButton, time, listenBox,
-      el("span", { class: "pcg-muted board-keys", text: "keys 1–9 choose, space plays, L loops, ←→ seek" }));
+      el("span", { class: "pcg-muted board-keys", text: "keys: 1–9, space, L, ← →", title: "1–9 choose an output, space plays, L loops, arrows seek" }));
     const list = el("div", { class: "board-lanes", role: "radiogroup", "aria-label": "Outputs on one playhead" });
     const note = el("p", { class: "pcg-note", role: "status", hidden: true });
     const blank = el("div", { class: "pcg-empty", text: empty });

@@ -47,7 +47,7 @@
       } else for (const k of ["alpha", "speed"]) nodes[k].replaceChildren(el("div", { class: "pcg-empty", text: "Run something in Compare first: these curves come from your own utterance." }));
       if (value.sizes) make("sizes", { y: { label: "tokens", min: 0 }, series: [{ name: "mean size", colour: "t1", points: line(value.sizes) }] });
       const q = value.quality;
-      cards.quality.hidden = !q || !q.length;
+      if (!q || !q.length) cards.quality.remove();
       if (q && q.length) make("quality", { y: { label: "" }, series: q, legend: true });
       note.textContent = last.label ? `Curves from: ${last.label}.` : "";
     }

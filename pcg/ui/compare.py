@@ -13,7 +13,7 @@ import gradio as gr
 
 from pcg.errors import PcgError
 from pcg.serving.guard import guard
-from pcg.ui import bundle, inputs, running, runtime, voice_input
+from pcg.ui import bundle, inputs, running, runtime, voice_input, watch
 from pcg.ui.components.picker import RulePicker
 from pcg.ui.components.player import Player
 from pcg.ui.visitor import Visitor
@@ -188,9 +188,10 @@ def run_comparison(
         status = f"<p class='pcg-muted'>Seed {choices.seed}, the same for every rule.</p>"
         page = None
         for page in running.run_all(choices, voice, visitor, event.is_set):
-            yield skip, page.board(), page.watch() if page.rounds else skip, status, seed, skip
+            yield skip, page.board(), page.watch(), status, seed, skip
         assert page is not None
-        yield visitor, page.board(), _newest(visitor), status, seed, skip
+        shown = running.run_timeline(watch.shown_first(visitor))
+        yield visitor, page.board(), shown, status, seed, skip
         if not event.is_set():
             for measured in running.measure(page, visitor, voice, event.is_set):
                 yield visitor, measured.board(), skip, status, seed, skip
@@ -200,17 +201,12 @@ def run_comparison(
         word = "Stopped" if event.is_set() else "Done"
         status = f"<p class='pcg-muted'>{word} after {took:.1f} s. Seed {choices.seed}.</p>"
         ready = gr.update(value=made, interactive=True)
-        yield visitor, page.board(), skip, status, seed, ready
+        yield visitor, page.board(), shown, status, seed, ready
     except PcgError as error:
         yield skip, skip, skip, _sentence(str(error), bad=True), seed, skip
     finally:
         event.set()
         stack.close()
-
-
-def _newest(visitor: Visitor) -> dict[str, Any]:
-    grouped = [run for run in visitor.runs if run.rule == "pcg"]
-    return running.run_timeline(next(reversed(grouped or visitor.runs), None))
 
 
 def stop_run(request: gr.Request) -> None:

@@ -50,13 +50,13 @@ def _tabs(visitor: gr.State) -> SimpleNamespace:
     p = SimpleNamespace()
     with gr.Tab("Compare", id="compare"):
         p.compare = compare.build()
-    with gr.Tab("Watch", id="watch") as p.watch_tab:
+    with gr.Tab("Watch", id="watch", render_children=True) as p.watch_tab:
         p.watch = watch.build(visitor)
-    with gr.Tab("Tune", id="tune") as p.tune_tab:
+    with gr.Tab("Tune", id="tune", render_children=True) as p.tune_tab:
         p.tune = tune.build()
-    with gr.Tab("Map", id="map-tab") as p.map_tab:
+    with gr.Tab("Map", id="map-tab", render_children=True) as p.map_tab:
         p.map = map.build()
-    with gr.Tab("Stress test", id="stress") as p.stress_tab:
+    with gr.Tab("Stress test", id="stress", render_children=True) as p.stress_tab:
         p.stress = stress.build(_default_theta())
     _listen_tab()
     with gr.Tab("Learn", id="learn"):
@@ -132,10 +132,10 @@ def _after_run(event: Any, visitor: gr.State, p: SimpleNamespace) -> None:
 
 def after_run(visitor: Visitor) -> tuple[Any, ...]:
     """New values for the utterance lists, the trace download, the tuner and the map."""
-    choices = watch.run_choices(visitor)
-    run = visitor.find(choices.get("value"))
+    run = watch.shown_first(visitor)
     save = gr.update(value=watch.save_trace(run.trace)) if run else gr.skip()
-    return choices, save, choices, tune.value(visitor), map.value(visitor)
+    lists = watch.run_choices(visitor), watch.run_choices(visitor)
+    return lists[0], save, lists[1], tune.value(visitor), map.value(visitor)
 
 
 def tune_rules(rules: list[dict[str, Any]], event: gr.EventData) -> tuple[Any, Any]:

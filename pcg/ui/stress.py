@@ -24,10 +24,10 @@ SHARES = (0.25, 0.5, 0.75, 1.0)
 PAPER = {"share": 0.914, "wer": 0.007, "similarity": -0.027}
 T95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}
 CONDITIONS = (
-    ("group", "inside its group", "t1"),
-    ("mel", "inside its Mel group", "t2"),
-    ("shuffled", "inside another token's group", "t3"),
-    ("any", "any other token", "t4"),
+    ("group", "Inside its group"),
+    ("mel", "Inside its Mel group"),
+    ("shuffled", "Inside another token's group"),
+    ("any", "Any other token"),
 )
 
 
@@ -125,7 +125,7 @@ def _conditions(theta: float) -> list[Condition]:
         raise PcgError("This model has no stored groups to swap in.")
     groups = model.groups.at(theta)
     made = []
-    for name, label, colour in CONDITIONS:
+    for name, label in CONDITIONS:
         own = groups
         if name == "mel":
             if model.mel_groups is None:
@@ -133,7 +133,8 @@ def _conditions(theta: float) -> list[Condition]:
             size = model.groups.mean_size(theta)
             own = model.mel_groups.at(model.mel_groups.calibrate(mean_size=size))
         control = "group" if name in ("group", "mel") else name
-        lane = Lane(name, "", {}, label.capitalize(), "", "waiting")
+        lane = Lane(name, "", {}, label, "", "waiting")
+        colour = f"t{len(made) + 2}"  # the lane's own colour; lane 1 is "before"
         made.append(Condition(name, label, colour, own, control, lane))
     return made
 

@@ -15,7 +15,7 @@ from pcg.errors import PcgError
 from pcg.ui import running, runtime, sounds
 from pcg.ui.components.timeline import Timeline
 from pcg.ui.trace_view import plain, timeline
-from pcg.ui.visitor import Visitor
+from pcg.ui.visitor import Run, Visitor
 
 EMPTY = "Speak something in Compare, or load a trace: every token drafted and judged appears here."
 
@@ -49,12 +49,17 @@ def build(visitor: gr.State) -> Watch:
     return Watch(choose, load, save, note, view)
 
 
+def shown_first(visitor: Visitor) -> Run | None:
+    """The run to look at after a comparison: the newest PCG run, else the newest."""
+    grouped = [run for run in visitor.runs if run.rule == "pcg"]
+    return (grouped or visitor.runs or [None])[-1]
+
+
 def run_choices(visitor: Visitor) -> dict[str, Any]:
     """The dropdown's update after a run."""
     names = [(f"{run.label}: {run.settings['text'][:40]}", run.id) for run in visitor.runs[::-1]]
-    grouped = [run.id for run in visitor.runs if run.rule == "pcg"]
-    value = next(reversed(grouped or [run.id for run in visitor.runs]), None)
-    return gr.update(choices=names, value=value)
+    first = shown_first(visitor)
+    return gr.update(choices=names, value=first.id if first else None)
 
 
 def show_run(visitor: Visitor, run_id: str | None) -> tuple[Any, Any]:
