@@ -122,7 +122,7 @@ class Settings:
     def check_weights(self) -> Settings:
         """Raise PcgError when the model is a folder, or the bundled voice, and is not there."""
         if self.model == "bundled":
-            _check_model_folder(BUNDLED_DIR / "target", "the bundled voice")
+            _check_model_folder(BUNDLED_DIR, "the bundled voice")
         elif _looks_like_path(self.model):
             _check_model_folder(Path(self.model).expanduser(), f"model {self.model!r}")
         return self
@@ -262,10 +262,11 @@ def _looks_like_path(name: str) -> bool:
 
 
 def _check_model_folder(folder: Path, what: str) -> None:
-    if not (folder / "config.json").is_file():
+    target = folder / "target" if (folder / "target").is_dir() else folder
+    if not (target / "config.json").is_file():
         raise PcgError(
-            f"The weights of {what} are missing: {folder} holds no config.json; "
+            f"The weights of {what} are missing: {target} holds no config.json; "
             "restore the folder or name another model with PCG_MODEL."
         )
-    if not any(folder.glob("*.safetensors")):
-        raise PcgError(f"The weights of {what} are missing: {folder} holds no *.safetensors.")
+    if not any(target.glob("*.safetensors")):
+        raise PcgError(f"The weights of {what} are missing: {target} holds no *.safetensors.")

@@ -76,12 +76,16 @@ def guard() -> Guard:
     return Guard(settings)
 
 
-def start_up(settings: Settings) -> None:
-    """Refuse to start where the model's weights are not there; say what starts."""
+def start_up(settings: Settings) -> str:
+    """Log the start; returns one sentence when the model's weights are not there, else "".
+
+    The page starts all the same: lessons and stored traces need no model. `/healthz` says failing.
+    """
     logs.set_up(settings.server.log_level)
+    logs.event("starting", config=settings.config, model=settings.model, device=settings.device)
     try:
         settings.check_weights()
-    except PcgError:
+    except PcgError as error:
         HEALTH.failed()
-        raise
-    logs.event("starting", config=settings.config, model=settings.model, device=settings.device)
+        return str(error)
+    return ""

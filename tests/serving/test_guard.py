@@ -1,12 +1,13 @@
 """The guard counts, limits and logs every request, however it ends."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pcg.errors import PcgError
-from pcg.serving.guard import Guard, visitor_of
+from pcg.serving.guard import Guard, start_up, visitor_of
 from pcg.serving.health import Health
 from pcg.settings import Limits, Server, Settings
 
@@ -65,3 +66,12 @@ def test_only_the_nearest_proxy_is_believed() -> None:
     honest = visitor_of(request("10.0.0.1", "198.51.100.1"))
     lying = visitor_of(request("10.0.0.1", "203.0.113.9, 198.51.100.1"))
     assert honest == lying != visitor_of(request("10.0.0.1"))
+
+
+def test_missing_weights_are_said_and_do_not_stop_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    health = Health()
+    monkeypatch.setattr("pcg.serving.guard.HEALTH", health)
+    assert "config.json" in start_up(Settings(model=str(tmp_path)))
+    assert health.state == "failed"
