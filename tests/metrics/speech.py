@@ -1,15 +1,14 @@
-"""Known speech for metric tests: (audio, transcript, voice) from the bundled voices or flite."""
+"""Known speech for metric tests: the teacher's voice and, lowered by a quarter, another one."""
 
 from __future__ import annotations
 
-import subprocess
 from functools import cache
-from pathlib import Path
-from shutil import which
 
 import numpy as np
 import pytest
-import soundfile
+
+from pcg.errors import PcgError
+from pcg.evaluation.recordings import recording
 
 TEXTS = (
     "The old woman walked slowly down to the river.",
@@ -18,16 +17,14 @@ TEXTS = (
 
 
 @cache
-def _flite(voice: str, text: str, folder: Path) -> np.ndarray:
-    path = folder / f"{voice}-{abs(hash(text))}.wav"
-    subprocess.run(["flite", "-voice", voice, "-t", text, "-o", str(path)], check=True)
-    return soundfile.read(path, dtype="float32")[0]
+def speech() -> list[tuple[np.ndarray, str, str]]:
+    """Two sentences by each of two voices, order: a0, a1, b0, b1. Skips without the teacher."""
+    from scipy.signal import resample_poly
 
-
-def speech(folder: Path) -> list[tuple[np.ndarray, str, str]]:
-    """Two sentences by each of two speakers, order: a0, a1, b0, b1. Skips without flite."""
-    if which("flite") is None:
-        pytest.skip("flite (Debian package) speaks the sentences of the metric tests")
-    return [
-        (_flite(voice, text, folder), text, voice) for voice in ("slt", "rms") for text in TEXTS
-    ]
+    try:
+        high = [recording("teacher", text) for text in TEXTS]
+    except PcgError as error:
+        pytest.skip(str(error))
+    low = [resample_poly(audio, 4, 3).astype(np.float32) for audio in high]
+    clips = [*((audio, "high") for audio in high), *((audio, "low") for audio in low)]
+    return [(audio, TEXTS[i % 2], voice) for i, (audio, voice) in enumerate(clips)]
