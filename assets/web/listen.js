@@ -70,7 +70,7 @@
         try { await advance(await ask(url("/join"), { listener, consent: true }, trouble)); } catch (error) { kept.drop("pcg-listener-" + study); trouble(error.message); }
       }, { class: "pcg-btn primary", disabled: true });
       show(el("div", { class: "pcg-card listen-card" }, heading(about.title),
-        el("p", { text: `${about.question} ${about.trials} questions, about ${about.minutes} minutes. Sit somewhere quiet and use headphones if you can. You may stop and come back: this browser keeps your place.` }),
+        el("p", { text: `${about.question} ${about.trials} question${about.trials === 1 ? "" : "s"}, about ${about.minutes} minute${about.minutes === 1 ? "" : "s"}. Sit somewhere quiet and use headphones if you can. You may stop and come back: this browser keeps your place.` }),
         el("label", { class: "listen-consent" }, agree, el("span", { text: about.consent })),
         el("div", {}, start)));
     }
@@ -163,7 +163,7 @@
     const choices = (options) => el("div", { class: "listen-answers", role: "radiogroup", "aria-label": "Your answer" }, options.map(([value, label, small]) =>
       el("button", { type: "button", role: "radio", "aria-checked": "false", class: "listen-answer", "data-value": value, disabled: true, onclick: () => pick(value) }, el("b", { text: label }), small ? el("small", { text: small }) : null)));
     const ANSWERS = {
-      ab: () => choices([["A", "A"], ["B", "B"], ...(question.allow_tie ? [["tie", "No preference"]] : [])]),
+      ab: () => choices([["A", "My answer: A"], ["B", "My answer: B"], ...(question.allow_tie ? [["tie", "No preference"]] : [])]),
       abx: () => choices([["A", "X is A"], ["B", "X is B"]]),
       mos: () => { const box = choices(Array.from({ length: 9 }, (_, i) => 1 + i / 2).map((v) => [v, String(v), MOS[v]])); box.classList.add("mos"); return box; },
       mushra: () => el("div", { class: "listen-sliders" }, question.slots.filter((s) => s.label !== "R").map((slot) => {

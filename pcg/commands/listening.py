@@ -76,6 +76,7 @@ def _create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--passes", type=int, help="conditions of an item one listener meets (1: Latin square)"
     )
+    parser.add_argument("--repeats", type=int, default=1, help="how often each question comes")
     parser.add_argument("--reference", help="system that is the reference (MUSHRA)")
     parser.add_argument("--allow-tie", action="store_true")
     parser.add_argument("--reveal", choices=("each", "end", "never"), default="end")
@@ -108,6 +109,7 @@ def _run_create(args: argparse.Namespace) -> int:
         seed=args.seed,
         practice=args.practice,
         passes=args.passes,
+        repeats=args.repeats,
         reference=args.reference,
         allow_tie=args.allow_tie,
         reveal=args.reveal,

@@ -72,18 +72,19 @@ def labels(kind: str, count: int) -> list[str]:
     return ["A", "B", "X"] if kind == "abx" else list(ascii_uppercase[:count])
 
 
-def _cells(study: Study, number: int) -> list[tuple[Item, int]]:
-    """The (item, condition) cells of listener `number` in the order they are met."""
+def _cells(study: Study, number: int) -> list[tuple[Item, int, int]]:
+    """The (item, condition, repeat) cells of listener `number` in the order they are met."""
     items, conditions = list(study.scored), len(study.conditions)
     rows = len(items) if len(items) % 2 == 0 else 2 * len(items)
     start = shuffled(range(conditions), study.seed, "conditions")
     cells = []
-    for turn in range(study.passes or conditions):
+    turns = study.passes or conditions
+    for turn in range(turns * study.repeats):
         named = shuffled(items, study.seed, "items", turn, number // rows)
         for place in williams_row(len(items), number % rows):
             item = named[place]
-            condition = start[(items.index(item) + turn + number) % conditions]
-            cells.append((item, condition))
+            condition = start[(items.index(item) + turn % turns + number) % conditions]
+            cells.append((item, condition, turn // turns))
     return cells
 
 
@@ -95,7 +96,7 @@ def _plan(study_id: str, number: int, holder: _Holder) -> tuple[Trial, ...]:
     group, visit = (0, number) if whole else (number % len(conditions), number // len(conditions))
     ways = layouts(study.kind, len(conditions[0]))
     cells = _cells(study, number)
-    canonical = sorted((item.name, condition) for item, condition in cells)
+    canonical = sorted((item.name, condition, repeat) for item, condition, repeat in cells)
     ranks = {
         cell: rank
         for rank, cell in enumerate(
@@ -103,12 +104,12 @@ def _plan(study_id: str, number: int, holder: _Holder) -> tuple[Trial, ...]:
         )
     }
     practice = [
-        (item, (place + number) % len(conditions))
+        (item, (place + number) % len(conditions), 0)
         for place, item in enumerate(item for item in study.items if item.practice)
     ]
     trials = []
-    for index, (item, condition) in enumerate(practice + cells):
-        rank = ranks.get((item.name, condition), index)
+    for index, (item, condition, repeat) in enumerate(practice + cells):
+        rank = ranks.get((item.name, condition, repeat), index)
         way = ways[(rank + visit) % len(ways)]
         names = [conditions[condition][place] for place in way]
         slots = tuple(map(Slot, labels(study.kind, len(way)), names))
@@ -126,6 +127,7 @@ class _Holder:
         items = tuple((item.name, item.practice) for item in study.items)
         self.key = (
             study.kind,
+            study.repeats,
             study.seed,
             study.passes,
             study.systems,

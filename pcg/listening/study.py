@@ -18,7 +18,7 @@ from pcg.errors import PcgError
 VERSION = 1
 KINDS = ("ab", "abx", "mos", "mushra")
 REVEALS = ("each", "end", "never")
-MAX_ITEMS, MAX_SYSTEMS, MAX_CLIP_SECONDS = 500, 12, 60.0
+MAX_ITEMS, MAX_SYSTEMS, MAX_REPEATS, MAX_CLIP_SECONDS = 500, 12, 50, 60.0
 QUESTIONS = {
     "ab": "Which of the two sounds more natural?",
     "abx": "X is a copy of A or of B. Which one?",
@@ -58,7 +58,8 @@ class Study:
 
     `passes`: how many of an item's conditions (systems, or pairs of systems) one listener meets;
     None means all, 1 is the classical Latin square. `heard_fraction` in (0, 1]: the share of each
-    clip that must have been played before a vote. `reveal`: names are shown after "each" vote, at
+    clip that must have been played before a vote. `repeats`: how often a listener meets each
+    question (for ABX with few items). `reveal`: names are shown after "each" vote, at
     the "end", or "never". `loudness`: LUFS that every clip was set to. Raises `PcgError` when the
     parts do not fit together.
     """
@@ -71,6 +72,7 @@ class Study:
     question: str = ""
     seed: int = 0
     passes: int | None = None
+    repeats: int = 1
     pairs: tuple[tuple[str, str], ...] = ()
     reference: str | None = None
     anchor: str | None = None
@@ -142,6 +144,8 @@ def _check_rules(study: Study) -> None:
         for left, right in study.pairs
     ):
         raise PcgError("Every pair must name two different systems of the test.")
+    if not 1 <= study.repeats <= MAX_REPEATS:
+        raise PcgError(f"`repeats` must lie between 1 and {MAX_REPEATS}.")
     if study.passes is not None and not 1 <= study.passes <= len(study.conditions):
         raise PcgError(f"`passes` must lie between 1 and {len(study.conditions)} for this test.")
 

@@ -1,4 +1,4 @@
-"""From votes to report, text, page, CSV and JSON; careless listeners are shown and never dropped silently."""
+"""From votes to report, text, page, CSV and JSON; flagged listeners are shown, never dropped."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_kind_goes_from_votes_to_report(kind, make, desk, clock):
     report = json.loads(json.dumps(analyse(study, rows, desk.store.checks(study.id))))
     assert report["votes"] == 6 * len(study.scored) * len(study.conditions)
     assert report["items"] == 5 and len(report["listeners"]) == 6
-    lazy = [person for person in report["listeners"] if person["listener"] == f"{6:032x}"][0]
+    lazy = next(person for person in report["listeners"] if person["listener"] == f"{6:032x}")
     assert lazy["flags"]
     assert report["results_without_flagged"] is not None
     text, page = to_text(report), to_html(report)

@@ -59,7 +59,7 @@ def test_a_vote_before_listening_is_refused(missing, make, desk, clock):
         heard = {}
     if missing == "one clip":
         heard["B"] = 0.1
-    with pytest.raises(Refused, match="[Ll]isten"):
+    with pytest.raises(Refused, match=r"[Ll]isten"):
         desk.vote(study.id, LISTENER, question["trial"], {"choice": "A"}, heard)
     assert desk.store.vote_count(study.id) == 0
 
@@ -117,8 +117,9 @@ def test_numbers_are_dealt_once(make, desk):
 
 def test_nothing_personal_is_stored(make, desk, clock):
     walk(desk, clock, make())
-    columns = [row["name"] for table in ("listeners", "votes", "servings")
-               for row in desk.store.rows(f"SELECT name FROM pragma_table_info('{table}')")]  # fmt: skip
+    tables = ("listeners", "votes", "servings")
+    queries = [f"SELECT name FROM pragma_table_info('{table}')" for table in tables]
+    columns = [row["name"] for query in queries for row in desk.store.rows(query)]
     assert not {"ip", "address", "agent", "email", "name"} & set(columns)
 
 
@@ -137,7 +138,8 @@ def test_copies_cannot_be_told_by_size_length_or_bytes(kind, make, desk):
 @pytest.mark.parametrize(
     ("kind", "bad"),
     [("ab", {"choice": "C"}), ("ab", {"choice": "tie"}), ("ab", {}), ("abx", {"choice": "X"}),
-     ("mos", {"score": 3.3}), ("mos", {"score": 6}), ("mos", {"score": True}), ("mos", {"score": "4"}),
+     ("mos", {"score": 3.3}), ("mos", {"score": 6}), ("mos", {"score": True}),
+     ("mos", {"score": "4"}),
      ("mos", {"score": float("nan")}), ("mushra", {"scores": {"A": 50}}),
      ("mushra", {"scores": {"A": 50, "B": 50, "C": 101}})],
 )  # fmt: skip
@@ -145,7 +147,7 @@ def test_unfit_answers_are_refused_with_a_sentence(kind, bad, make, desk, clock)
     study = make(kind)
     question = desk.join(study.id, LISTENER, True)
     heard = listen(desk, clock, question)
-    with pytest.raises(PcgError, match="answer|score"):
+    with pytest.raises(PcgError, match=r"answer|score"):
         desk.vote(study.id, LISTENER, 0, bad, heard)
 
 

@@ -166,7 +166,8 @@ def test_a_zip_writes_only_what_the_test_names(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"kind": "best"}, {"version": 2}, {"items": []}, {"systems": ["a"]}, {"heard_fraction": 0}, {"reveal": "now"},
+    [{"kind": "best"}, {"version": 2}, {"items": []}, {"systems": ["a"]}, {"heard_fraction": 0},
+     {"reveal": "now"},
      {"passes": 9}, {"id": "../x"}, {"pairs": [["clean", "nobody"]]}, {"unknown": 1}, {"items": 3}],
 )  # fmt: skip
 def test_bad_definitions_are_refused(tmp_path, change):
