@@ -58,7 +58,7 @@ def _tabs(visitor: gr.State) -> SimpleNamespace:
         p.map = map.build()
     with gr.Tab("Stress test", id="stress", render_children=True) as p.stress_tab:
         p.stress = stress.build(_default_theta())
-    _listen_tab()
+    _listen_tab(visitor)
     with gr.Tab("Learn", id="learn"):
         learn.build()
     with gr.Tab("About", id="about"):
@@ -73,14 +73,22 @@ def _default_theta() -> float:
         return 0.4
 
 
-def _listen_tab() -> None:
+def _listen_tab(visitor: gr.State) -> None:
     """The blind listening test, when that part is there."""
     try:
         from pcg.ui import listen
     except ImportError:
         return
     with gr.Tab("Listen", id="listen"):
-        listen.build()
+        listen.build(visitor)
+
+
+def _listening_routes() -> list[Any]:
+    try:
+        from pcg.ui import listen
+    except ImportError:
+        return []
+    return listen.http_routes()
 
 
 def _wire_runs(page: gr.Blocks, tabs: gr.Tabs, visitor: gr.State, p: SimpleNamespace) -> None:
@@ -159,7 +167,7 @@ def launch_options() -> dict[str, Any]:
         "server_name": server.host,
         "server_port": server.port,
         "mcp_server": server.mcp,
-        "app_kwargs": {"routes": [health.route()]},
+        "app_kwargs": {"routes": [health.route(), *_listening_routes()]},
         "theme": theme.theme(),
         "css_paths": [theme.css_path()],
         "head": theme.head(),
