@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from pcg.evaluation.aims import aims
 
 if TYPE_CHECKING:
     from pcg.evaluation.rows import Row
@@ -13,12 +16,13 @@ LEVEL = 0.05
 
 def claims(experiment: str, results: Results, summary: Row) -> list[Row]:
     """Claims about an experiment: what the paper found, what was found here, the verdict."""
-    tests = {
+    tests: dict[str, Callable[[Results, Row], list[Row | None]]] = {
         "table1": _table1,
         "table2": _table2,
         "table3": _table3,
         "figure4": _figure4,
         "drift": _drift,
+        "bundled": lambda results, summary: aims(results),
     }
     found = tests[experiment](results, summary) if experiment in tests else []
     return [claim for claim in found if claim is not None]
