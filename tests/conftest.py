@@ -6,7 +6,6 @@ import pytest
 
 from pcg.bench.load import served
 from pcg.settings import BUNDLED_DIR
-from pcg.testing import tiny_bundled
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +16,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, float]
     """
     model = "bundled"
     if not (BUNDLED_DIR / "target").is_dir():
+        from pcg.testing import tiny_bundled
+
         folder = tmp_path_factory.mktemp("tiny")
         tiny_bundled(folder)
         model = str(folder)
