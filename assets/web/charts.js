@@ -18,7 +18,7 @@
     function draw() {
       const W = box.clientWidth;
       if (!W) return;
-      const H = o.height || 210, m = { l: 46, r: 14, t: 10, b: 38 };
+      const H = o.height || 210, m = { l: 46, r: 14, t: 14, b: 38 };
       const points = o.series.flatMap((s) => s.points).filter((p) => Number.isFinite(p[1]));
       const xs = points.map((p) => p[0]), ys = points.flatMap((p) => [p[1], ...(p.length > 3 ? [p[2], p[3]] : [])]);
       const x0 = o.x.min ?? Math.min(...xs), x1 = o.x.max ?? Math.max(...xs);
@@ -26,6 +26,7 @@
       if (!(y1 > y0)) { y0 -= 0.5; y1 += 0.5; }
       if (o.y.max === undefined) y1 += (y1 - y0) * 0.08;
       if (o.y.min === undefined) y0 -= (y1 - y0) * 0.08;
+      m.l = Math.max(34, 14 + 7 * Math.max(...nice(y0, y1).map((v) => (o.y.format || show)(v).length)));
       const X = (v) => m.l + ((v - x0) / (x1 - x0 || 1)) * (W - m.l - m.r), Y = (v) => H - m.b - ((v - y0) / (y1 - y0)) * (H - m.t - m.b);
       const picture = svg("svg", { width: W, height: H, role: "img", "aria-label": o.label || `${o.y.label} against ${o.x.label}` });
       for (const v of nice(y0, y1)) picture.append(svg("path", { d: `M${m.l},${Y(v)}H${W - m.r}`, class: "chart-grid" }), svg("text", { x: m.l - 6, y: Y(v) + 4, "text-anchor": "end", class: "chart-tick", text: (o.y.format || show)(v) }));

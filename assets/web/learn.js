@@ -48,7 +48,7 @@
     }
 
     // ---- distributions -----------------------------------------------------------------------
-    const H = 150;
+    const H = 216;
     function setProb(which, i, value) {
       const probs = world[which], v = PCG.clamp(value, 0, 0.98), rest = 1 - probs[i];
       for (let j = 0; j < N; j++) if (j !== i) probs[j] = rest > 1e-9 ? (probs[j] * (1 - v)) / rest : (1 - v) / (N - 1);

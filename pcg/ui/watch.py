@@ -57,7 +57,7 @@ def shown_first(visitor: Visitor) -> Run | None:
 
 def run_choices(visitor: Visitor) -> dict[str, Any]:
     """The dropdown's update after a run."""
-    names = [(f"{run.label}: {run.settings['text'][:40]}", run.id) for run in visitor.runs[::-1]]
+    names = [(f"{run.label}: {run.settings['text'][:28]}", run.id) for run in visitor.runs[::-1]]
     first = shown_first(visitor)
     return gr.update(choices=names, value=first.id if first else None)
 
