@@ -94,25 +94,27 @@ def run(args: argparse.Namespace) -> int:
     from pcg.evaluation.runner import write_json
     from pcg.evaluation.summary import summarise
 
-    root, summary = args.results, None
+    root = args.results
     if args.experiment != "report":
         root = args.out or RESULTS / args.experiment
         run_experiment(
             args.experiment, options_of(args), root, workers=args.workers, ray=args.ray, say=_say
         )
-        summary = summarise(root)
-        write_json(root / "summary.json", summary)
-        print(report.markdown(summary))
+    found = {folder.name: summarise(folder) for folder in report.run_folders(root)}
+    for folder in report.run_folders(root):
+        write_json(folder / "summary.json", found[folder.name])
+    if args.experiment != "report":
+        print(report.markdown(found[root.name]))
     if args.markdown:
-        report.write_markdown(root, args.markdown)
+        report.write_markdown(found, args.markdown)
     if args.html:
-        report.write_html(root, args.html)
+        report.write_html(found, args.html)
     if args.experiment == "report" and args.readme:
         refresh(args.readme, root)
     if args.json:
-        data = summary if summary is not None else report.summaries(root)
+        data = found if args.experiment == "report" else found[root.name]
         print(json.dumps(data, separators=(",", ":"), sort_keys=True))
-    return 1 if summary is not None and summary["rows"]["failed"] else 0
+    return 1 if any(summary["rows"]["failed"] for summary in found.values()) else 0
 
 
 def _say(text: str) -> None:

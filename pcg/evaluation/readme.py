@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from pcg.errors import PcgError
 from pcg.evaluation.report import TITLES, arms_table, claims_table, drift_table, origin_line
 from pcg.evaluation.rows import Row
-from pcg.evaluation.summary import summarise
 
 BLOCK = re.compile(r"(<!-- results:([\w.-]+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 
@@ -25,16 +25,16 @@ def block(summary: Row) -> str:
 
 
 def refreshed(text: str, root: Path) -> str:
-    """``text`` with every block rebuilt from the run of its name under ``root``.
+    """``text`` with every block rebuilt from the stored summary of its name under ``root``.
 
     Raises PcgError for a block whose run is not there.
     """
 
     def rebuild(match: re.Match[str]) -> str:
         folder = root / match[2]
-        if not (folder / "plan.json").exists():
+        if not (folder / "summary.json").exists():
             raise PcgError(f"The README asks for the results {match[2]!r}, which are not stored.")
-        return f"{match[1]}{block(summarise(folder))}{match[4]}"
+        return f"{match[1]}{block(json.loads((folder / 'summary.json').read_text()))}{match[4]}"
 
     return BLOCK.sub(rebuild, text)
 

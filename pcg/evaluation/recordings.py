@@ -33,9 +33,9 @@ def recording(source: str, text: str) -> Audio:
         return _teacher_says(text)
     if kind == "debian":
         return _decode_g722(SOUNDS / f"{name}.g722")
-    from pcg.voices import read_voice
+    from pcg.audio_files import read_audio
 
-    return np.asarray(read_voice(source, text).audio, dtype=np.float32)
+    return np.asarray(read_audio(source, 60.0)[0], dtype=np.float32)
 
 
 @cache

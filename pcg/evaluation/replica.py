@@ -38,7 +38,9 @@ class Replica:
         self.options = options
         self.own_device = own_device
         self.model: Any = load(options.model)
-        self.voices = {voice.name: voice for voice in bundled_voices()}
+        own = Path(options.model) / "voices"
+        voices = bundled_voices(own if own.is_dir() else None)
+        self.voices = {voice.name: voice for voice in voices}
         self._models: dict[tuple[str, str], Any] = {}
         self._spoken: tuple[Any, ...] = ()
         self._embeddings: dict[str, Any] = {}

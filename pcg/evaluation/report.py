@@ -9,7 +9,6 @@ from typing import Any
 
 from pcg.errors import PcgError
 from pcg.evaluation.rows import Row
-from pcg.evaluation.summary import summarise
 
 TITLES = {
     "table1": "Table 1: acceptance rules",
@@ -46,11 +45,6 @@ def run_folders(root: Path) -> list[Path]:
     if not found:
         raise PcgError(f"{root} holds no evaluation: run `python -m pcg evaluate` first.")
     return sorted(found, key=lambda path: (order.get(path.name, len(order)), path.name))
-
-
-def summaries(root: Path) -> dict[str, Row]:
-    """The summary of every run under ``root``, by folder name."""
-    return {path.name: summarise(path) for path in run_folders(root)}
 
 
 # Markdown
@@ -168,9 +162,9 @@ def markdown(summary: Row) -> str:
     return "\n\n".join([*parts, origin_line(summary)]) + "\n"
 
 
-def write_markdown(root: Path, path: Path) -> Path:
-    """All runs under ``root`` as one Markdown file."""
-    text = "\n".join(markdown(summary) for summary in summaries(root).values())
+def write_markdown(summaries: dict[str, Row], path: Path) -> Path:
+    """All runs as one Markdown file."""
+    text = "\n".join(markdown(summary) for summary in summaries.values())
     _write(path, "# Results\n\nGenerated from the stored rows.\n\n" + text)
     return path
 
@@ -297,11 +291,11 @@ STYLE = (
 )
 
 
-def write_html(root: Path, path: Path) -> Path:
-    """All runs under ``root`` as one page with its own copy of plotly: no network needed."""
+def write_html(summaries: dict[str, Row], path: Path) -> Path:
+    """All runs as one page with its own copy of plotly: no network needed."""
     from plotly.offline import get_plotlyjs
 
-    body = "\n".join(_html_section(summary) for summary in summaries(root).values())
+    body = "\n".join(_html_section(summary) for summary in summaries.values())
     _write(
         path,
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>pcg results</title>"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,19 @@ def _arrays(parts: Sequence[float], wholes: Sequence[float] | None) -> tuple[Flo
     return top, bottom
 
 
-def _blocks(resamples: int, n: int) -> list[int]:
-    """Split the resamples so that one block holds at most about four million numbers."""
-    size = max(1, 4_000_000 // n)
-    return [min(size, resamples - start) for start in range(0, resamples, size)]
+@lru_cache(maxsize=4)
+def _resamples(n: int, resamples: int, seed: int) -> Floats:
+    """How often each of ``n`` utterances is drawn in each resample (resamples, n)."""
+    chosen = np.random.default_rng(seed).integers(0, n, (resamples, n))
+    flat = (chosen + np.arange(resamples)[:, None] * n).reshape(-1)
+    counts = np.bincount(flat, minlength=resamples * n)
+    return counts.reshape(resamples, n).astype(np.float64)
+
+
+@lru_cache(maxsize=4)
+def _exchanges(n: int, resamples: int, seed: int) -> Floats:
+    """1 where the systems of an utterance are exchanged (resamples, n)."""
+    return np.random.default_rng([seed, 1]).integers(0, 2, (resamples, n)).astype(np.float64)
 
 
 def interval(
@@ -88,11 +98,8 @@ def interval(
 ) -> Interval:
     """The rate sum(parts) / sum(wholes) with its percentile bootstrap interval."""
     top, bottom = _arrays(parts, wholes)
-    rng, rates = np.random.default_rng(seed), []
-    for size in _blocks(resamples, top.size):
-        chosen = rng.integers(0, top.size, (size, top.size))
-        rates.append(top[chosen].sum(axis=1) / bottom[chosen].sum(axis=1))
-    low, high = np.quantile(np.concatenate(rates), [(1 - level) / 2, (1 + level) / 2])
+    drawn = _resamples(top.size, resamples, seed)
+    low, high = np.quantile((drawn @ top) / (drawn @ bottom), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(top.sum() / bottom.sum()), float(low), float(high), top.size, level)
 
 
@@ -115,19 +122,14 @@ def compare(
         raise PcgError("A paired comparison needs the same utterances of both systems.")
     rates = float(a.sum() / a_whole.sum()), float(b.sum() / b_whole.sum())
     difference = rates[1] - rates[0]
-    rng = np.random.default_rng(seed)
-    boots, extreme = [], 0
-    for size in _blocks(resamples, a.size):
-        chosen = rng.integers(0, a.size, (size, a.size))
-        boots.append(
-            b[chosen].sum(axis=1) / b_whole[chosen].sum(axis=1)
-            - a[chosen].sum(axis=1) / a_whole[chosen].sum(axis=1)
-        )
-        swap = rng.integers(0, 2, (size, a.size)).astype(bool)
-        shuffled = np.where(swap, a, b).sum(axis=1) / np.where(swap, a_whole, b_whole).sum(axis=1)
-        shuffled -= np.where(swap, b, a).sum(axis=1) / np.where(swap, b_whole, a_whole).sum(axis=1)
-        extreme += int((np.abs(shuffled) >= abs(difference) - 1e-12).sum())
-    low, high = np.quantile(np.concatenate(boots), [0.025, 0.975])
+    drawn = _resamples(a.size, resamples, seed)
+    boots = (drawn @ b) / (drawn @ b_whole) - (drawn @ a) / (drawn @ a_whole)
+    low, high = np.quantile(boots, [0.025, 0.975])
+    swap = _exchanges(a.size, resamples, seed)
+    moved, moved_whole = swap @ (a - b), swap @ (a_whole - b_whole)
+    shuffled = (b.sum() + moved) / (b_whole.sum() + moved_whole)
+    shuffled -= (a.sum() - moved) / (a_whole.sum() - moved_whole)
+    extreme = int((np.abs(shuffled) >= abs(difference) - 1e-12).sum())
     return Comparison(
         *rates,
         difference=difference,
@@ -157,11 +159,8 @@ def ratio(
     b, b_whole = _arrays(second, second_wholes)
     if a.size != b.size:
         raise PcgError("A paired comparison needs the same utterances of both systems.")
-    rng, ratios = np.random.default_rng(seed), []
-    for size in _blocks(resamples, a.size):
-        chosen = rng.integers(0, a.size, (size, a.size))
-        rate_a = a[chosen].sum(axis=1) / a_whole[chosen].sum(axis=1)
-        ratios.append(rate_a * b_whole[chosen].sum(axis=1) / b[chosen].sum(axis=1))
-    low, high = np.quantile(np.concatenate(ratios), [0.025, 0.975])
+    drawn = _resamples(a.size, resamples, seed)
+    rate_a, rate_b = (drawn @ a) / (drawn @ a_whole), (drawn @ b) / (drawn @ b_whole)
+    low, high = np.quantile(rate_a / rate_b, [0.025, 0.975])
     value = float(a.sum() / a_whole.sum() / (b.sum() / b_whole.sum()))
     return Interval(value, float(low), float(high), a.size)

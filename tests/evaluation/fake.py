@@ -66,6 +66,13 @@ class FakeReplica:
         if trouble == "die-once" and not Path(value).exists():
             Path(value).touch()
             os.kill(os.getpid(), signal.SIGKILL)
+        head: dict[str, Any] = {
+            "key": row_key(utterance, arm),
+            "utterance": utterance.id,
+            "arm": arm.name,
+        }
+        if trouble == "fail" and utterance.id == value:
+            return {**head, "status": "failed", "error": "PcgError: asked to | fail"}
         seed = utterance_seed(self.options.seed, utterance.id)
         if arm.kind == "drift":
             from pcg.evaluation.laws import drift_sums
@@ -77,7 +84,6 @@ class FakeReplica:
             }
         else:
             more = self._measures(arm, seed)
-        head = {"key": row_key(utterance, arm), "utterance": utterance.id, "arm": arm.name}
         return {**head, "seed": seed, "voice": utterance.voice, "status": "ok", **more}
 
     def _measures(self, arm: Arm, seed: int) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import pytest
 from pcg.errors import PcgError
 from pcg.evaluation import readme, report
 from pcg.evaluation.manifest import ASSETS
+from pcg.evaluation.rows import Row
+from pcg.evaluation.runner import write_json
 from pcg.evaluation.summary import summarise
 from tests.evaluation.test_runner import evaluate
 
@@ -21,7 +23,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("runs")
     for experiment in ("table1", "table2", "drift", "figure4"):
         evaluate(root / experiment, experiment, n=6)
+        write_json(root / experiment / "summary.json", summarise(root / experiment))
     return root
+
+
+@pytest.fixture(scope="module")
+def summaries(runs: Path) -> dict[str, Row]:
+    return {folder.name: summarise(folder) for folder in report.run_folders(runs)}
 
 
 def test_summary_has_intervals_comparisons_and_claims(runs: Path) -> None:
@@ -37,7 +45,7 @@ def test_summary_has_intervals_comparisons_and_claims(runs: Path) -> None:
 
 
 def test_failed_rows_are_counted_and_listed(tmp_path: Path) -> None:
-    evaluate(tmp_path, n=4, model="die:b0001", workers=2)
+    evaluate(tmp_path, n=4, model="fail:b0001")
     summary = summarise(tmp_path)
     assert summary["rows"]["failed"] == 5 and summary["failures"][0]["key"].startswith("b0001")
     assert "(+1 failed)" in report.markdown(summary)
@@ -50,15 +58,15 @@ def test_drift_at_equal_acceptance(runs: Path) -> None:
     assert all(p["low"] <= p["difference"] <= p["high"] for p in points)
 
 
-def test_html_is_one_offline_page(runs: Path, tmp_path: Path) -> None:
-    text = report.write_html(runs, tmp_path / "report.html").read_text()
+def test_html_is_one_offline_page(summaries: dict[str, Row], tmp_path: Path) -> None:
+    text = report.write_html(summaries, tmp_path / "report.html").read_text()
     assert "Plotly.newPlot" in text
     assert 'src="http' not in text and "<link" not in text
     assert text.count("<h2>") == 4
 
 
-def test_markdown_shows_every_run(runs: Path, tmp_path: Path) -> None:
-    text = report.write_markdown(runs, tmp_path / "report.md").read_text()
+def test_markdown_shows_every_run(summaries: dict[str, Row], tmp_path: Path) -> None:
+    text = report.write_markdown(summaries, tmp_path / "report.md").read_text()
     assert all(title in text for title in ("Table 1", "Table 2", "Figure 4", "Token-law drift"))
 
 
