@@ -90,7 +90,7 @@ def _speed(acceptance: float, lookahead: int, replica: Any) -> dict[str, Any]:
     """Expected tokens a round and, where c and v were measured, the expected speed-up."""
     expected = sum(acceptance**i for i in range(lookahead + 1))
     result = {"acceptance": round(acceptance, 5), "tokens_per_round": round(expected, 4)}
-    measured = getattr(replica.model, "measured", None) or {}
+    measured = replica.facts["measured"]
     if "c" in measured and "v" in measured:
         cost = lookahead * float(measured["c"]) + float(measured["v"])
         result["expected_speedup"] = round(expected / cost, 4)

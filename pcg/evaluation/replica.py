@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pcg import metrics
 from pcg.errors import PcgError
 from pcg.evaluation.arms import Arm, Options, utterance_seed
+from pcg.evaluation.judge import Judge
 from pcg.evaluation.manifest import Utterance
 from pcg.evaluation.recordings import recording
 from pcg.evaluation.rows import Row
@@ -43,7 +44,7 @@ class Replica:
         self.voices = {voice.name: voice for voice in voices}
         self._models: dict[tuple[str, str], Any] = {}
         self._spoken: tuple[Any, ...] = ()
-        self._embeddings: dict[str, Any] = {}
+        self.judge = Judge(options, self.voices)
         self._kinds: dict[str, Callable[[Utterance, Arm, int], Row]] = {
             "speak": self._speak,
             "swap": self._swap,
@@ -72,7 +73,7 @@ class Replica:
 
     def _speak(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
         audio, _, row = self.spoken(utterance, arm, seed)
-        return {**row, **self._judge(utterance, arm, audio, row)}
+        return {**row, **self._judged(utterance, arm, audio, row)}
 
     def _swap(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
         base = Arm("target", "", lookahead=0)
@@ -86,12 +87,12 @@ class Replica:
             "realised": round(swapped.realised, 6),
             "possible": round(swapped.possible / max(1, len(codes)), 6),
         }
-        quality = self._judge(utterance, arm, audio, row)
+        quality = self._judged(utterance, arm, audio, row)
         return {"swap": facts, "finished": row["finished"], "tokens": len(codes), **quality}
 
     def _recording(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
         audio = self._own_recording(utterance)
-        return self._judge(utterance, arm, audio, {})
+        return self._judged(utterance, arm, audio, {})
 
     def _codec(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
         audio = self._own_recording(utterance)
@@ -102,7 +103,7 @@ class Replica:
         return {
             **facts,
             "to_original": similarity.to_dict(),
-            **self._judge(utterance, arm, back, {}),
+            **self._judged(utterance, arm, back, {}),
         }
 
     def _drift(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
@@ -166,7 +167,7 @@ class Replica:
         )
         events: list[Any] = []
         wall = cpu = 0.0
-        stream = iter(speak(self._model(arm), request, keep_rows=keep_rows))
+        stream = iter(speak(self._model(arm), request, keep_rows=keep_rows, preview=False))
         while True:
             start, start_cpu = time.perf_counter(), time.process_time()
             event = next(stream, None)
@@ -233,65 +234,24 @@ class Replica:
             "audio_seconds": round(audio.size / 16_000, 3),
         }
 
-    # judging
-
-    def _judge(self, utterance: Utterance, arm: Arm, audio: Audio, row: Row) -> Row:
+    def _judged(self, utterance: Utterance, arm: Arm, audio: Audio, row: Row) -> Row:
         if not arm.judged:
             return {}
-        o = self.options
-        ended = row.get("finished") == "end" if row else None
-        signal = metrics.signal_checks(audio, ended=ended)
-        if signal["seconds"] < 0.1 or signal["silent"]:
-            words = metrics.word_errors(utterance.text, "")
-            word_row = {**_counts(dataclasses.asdict(words)), "note": "no sound to transcribe"}
-            return {"signal": signal, "wer": word_row}
-        heard = metrics.wer(utterance.text, audio, o.asr or None)
-        result: Row = {"signal": signal, "wer": _counts(dict(heard.details))}
-        result["wer"].update(
-            model=heard.model, **({"missing": heard.missing} if heard.missing else {})
-        )
-        if utterance.voice or utterance.prompt:
-            result["similarity"] = self._similarity(utterance, audio)
-        if o.mos:
-            result["naturalness"] = metrics.naturalness(audio).to_dict()
-        return result
-
-    def _similarity(self, utterance: Utterance, audio: Audio) -> Row:
-        """Cosine with the prompt, and the mean and highest with the other bundled voices."""
-        name = self.options.speaker or None
-        try:
-            vector = metrics.speaker_embedding(audio, name)
-            own = self._embedding(utterance.voice or utterance.prompt, self.voice(utterance).audio)
-            others = [
-                float(vector @ self._embedding(other, voice.audio))
-                for other, voice in sorted(self.voices.items())
-                if utterance.voice and other != utterance.voice
-            ]
-        except metrics.MetricMissing as error:
-            return {"value": None, "missing": f"not installed: {error}"}
-        row: Row = {"value": round(float(vector @ own), 6), "model": metrics.speaker_label(name)}
-        if others:
-            row["others"] = round(float(np.mean(others)), 6)
-            row["closest_other"] = round(max(others), 6)
-        return row
-
-    def _embedding(self, name: str, audio: Audio) -> Any:
-        if name not in self._embeddings:
-            self._embeddings[name] = metrics.speaker_embedding(audio, self.options.speaker or None)
-        return self._embeddings[name]
+        has_prompt = bool(utterance.voice or utterance.prompt)
+        prompt = self.voice(utterance).audio if has_prompt else None
+        ended = row["finished"] == "end" if row else None
+        return self.judge(utterance, audio, ended, prompt)
 
     @cached_property
     def facts(self) -> Row:
         """What the results must say about their origin."""
         import torch
 
-        measured = getattr(self.model, "measured", None) or {}
+        measured = self.model.measured or self.model.measure(self.options.lookahead)
         return {
             "model": self.model.name,
             "hardware": hardware(),
-            "dtype": str(
-                (getattr(self.model, "card", None) or {}).get("dtype", measured.get("dtype", ""))
-            ),
+            "dtype": str(self.model.target.dtype),
             "default_theta": float(self.model.default_theta),
             "codec": self.model.codec.name,
             "tokens_per_second": float(self.model.codec.tokens_per_second),
@@ -321,11 +281,6 @@ def hardware() -> str:
     except (OSError, StopIteration):
         pass
     return f"{name}, {os.cpu_count()} cores"
-
-
-def _counts(details: Row) -> Row:
-    names = ("errors", "words", "char_errors", "chars", "hypothesis")
-    return {name: details[name] for name in names if name in details}
 
 
 def _plain(value: Any) -> Any:

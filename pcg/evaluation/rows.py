@@ -129,7 +129,10 @@ def write_parquet(rows: list[Row], path: Path) -> Path | None:
     flat = [dict(flatten(row)) for row in rows]
     columns = sorted({name for row in flat for name in row})
     table = pa.table({name: _column([row.get(name) for row in flat]) for name in columns})
-    pq.write_table(table, path)
+    try:
+        pq.write_table(table, path)
+    except OSError as error:
+        raise PcgError(f"Cannot write {path.name}: {error.strerror or error}.") from error
     return path
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 
 import pytest
 
 from pcg.errors import PcgError
 from pcg.evaluation.rows import RowStore, latest, read_rows, write_parquet
+from tests.evaluation.test_runner import evaluate
 
 
 def row(key: str, status: str = "ok", **more: object) -> dict[str, object]:
@@ -53,15 +56,25 @@ def test_two_runs_cannot_write_one_file(tmp_path: Path) -> None:
         pass
 
 
-def test_full_disk_stops_with_one_sentence_and_keeps_rows(tmp_path: Path) -> None:
-    mount = tmp_path / "small"
-    mount.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(mount)], capture_output=True
-    )
-    if made.returncode:
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Path]:
+    """A tmpfs of ``size``; skips where mounting needs rights that are missing."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("mounting a small tmpfs needs root")
     try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def enlarge(folder: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=4m", str(folder)], check=True)
+
+
+def test_full_disk_stops_with_one_sentence_and_keeps_rows(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", "64k") as mount:
         path, written = mount / "rows.jsonl", 0
         with pytest.raises(PcgError, match="rows before are safe"), RowStore(path) as store:
             while True:
@@ -69,14 +82,21 @@ def test_full_disk_stops_with_one_sentence_and_keeps_rows(tmp_path: Path) -> Non
                 written += 1
         assert written > 10
         assert [r["key"] for r in read_rows(path)] == [f"k{i}" for i in range(written)]
-        subprocess.run(["mount", "-o", "remount,size=1m", str(mount)], check=True)
+        enlarge(mount)
         with RowStore(path) as store:
             assert len(store.done) == written
             store.append(row("after"))
         assert len(read_rows(path)) == written + 1
-    finally:
-        os.sync()
-        subprocess.run(["umount", str(mount)], check=True)
+
+
+def test_a_run_on_a_full_disk_resumes_to_the_same_table(tmp_path: Path) -> None:
+    whole = evaluate(tmp_path / "whole", n=40)
+    with small_disk(tmp_path / "small", "48k") as mount:
+        with pytest.raises(PcgError, match="Cannot write"):
+            evaluate(mount, n=40)
+        assert 0 < len(read_rows(mount / "rows.jsonl")) < len(whole)
+        enlarge(mount)
+        assert evaluate(mount, n=40) == whole
 
 
 def test_parquet_holds_every_row(tmp_path: Path) -> None:
