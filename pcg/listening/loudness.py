@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal
 
 from pcg.errors import PcgError
 
@@ -78,6 +77,8 @@ def resample(audio: Audio, rate: int, wanted: int) -> Audio:
     """`audio` at `wanted` Hz (polyphase)."""
     if rate == wanted:
         return audio
+    from scipy import signal
+
     divisor = int(np.gcd(rate, wanted))
     return np.asarray(
         signal.resample_poly(audio, wanted // divisor, rate // divisor), dtype=np.float32
@@ -90,6 +91,8 @@ def low_anchor(audio: Audio, rate: int, cutoff: float = 3500.0) -> Audio:
         raise PcgError(
             f"A low anchor at {cutoff:.0f} Hz needs clips sampled above {cutoff / 0.45:.0f} Hz."
         )
+    from scipy import signal
+
     return np.asarray(
         signal.sosfiltfilt(signal.butter(8, cutoff, fs=rate, output="sos"), audio), dtype=np.float32
     )

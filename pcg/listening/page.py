@@ -16,7 +16,7 @@ SCRIPTS = ("listen_player.js", "listen.js")
 _SHELL = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex"><title>{title}</title>
+<meta name="robots" content="noindex"><link rel="icon" href="data:,"><title>{title}</title>
 <style>{css}
 body {{ margin: 0; background: var(--page); font-family: system-ui, sans-serif; }}
 main {{ max-width: 900px; margin: 0 auto; padding: 16px; }}</style></head>
