@@ -9,6 +9,7 @@ columns of +1 and -1 beside rows scaled to [-1, 1] pin that range.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from typing import Protocol
 
@@ -61,7 +62,9 @@ class Int8:
         wide = F.pad(weight.detach().float(), (0, PIN_COLUMNS))
         scales = wide.abs().amax(1).clamp_min(1e-12) / 127
         zeros = torch.zeros(len(wide), dtype=torch.int64)
-        quantised = torch.quantize_per_channel(wide, scales.double(), zeros, 0, torch.qint8)
+        with warnings.catch_warnings():  # torch announces another quantiser for a later release
+            warnings.simplefilter("ignore")
+            quantised = torch.quantize_per_channel(wide, scales.double(), zeros, 0, torch.qint8)
         self.packed = torch.ops.quantized.linear_prepack(quantised, None)
         self.multiply = torch.ops.quantized.linear_dynamic
         self.narrow = not _has_vnni()  # without VNNI pairs of products saturate at full range

@@ -233,7 +233,7 @@ _RULES: list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]] = [
     (re.compile(rf"([$€£¥])\s?({NUMBER}){SCALES}"), _money),
     (re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b"), _iso_date),
     (re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})\b"), _slash_date),
-    (re.compile(r"\b(\d{1,2}):(\d{2})(?::\d{2})?\s?([AaPp]\.?[Mm]\b\.?)?"), _time),
+    (re.compile(r"\b(\d{1,2}):(\d{2})(?::\d{2})?(?:\s?([AaPp]\.?[Mm]\b\.?))?"), _time),
     (re.compile(r"\(?\b\d{3}\)?[ -]\d{3}[ -]\d{4}\b"), _telephone),
     (re.compile(r"\d+(?:\.\d+){2,}"), _version),
     (re.compile(r"(?<=\d)\s?[x×]\s?(?=\d)"), lambda m: " by "),
