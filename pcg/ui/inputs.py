@@ -81,7 +81,7 @@ def check_rules(rules: Any) -> tuple[tuple[str, dict[str, float]], ...]:
         params = {}
         for p in spec.parameters:
             label = f"{spec.label}: {p.label}"
-            value = number_in(given.get(p.name, p.default), label, p.min, p.max)
+            value = number_in(given.get(p.name, p.default), label, p.minimum, p.maximum)
             params[p.name] = int(value) if p.kind == "int" else value
         checked.append((spec.name, params))
     return tuple(checked)
@@ -127,8 +127,8 @@ def registry_view(default_theta: float | None = None) -> list[dict[str, Any]]:
                     "name": p.name,
                     "label": p.label,
                     "default": start,
-                    "min": p.min,
-                    "max": p.max,
+                    "min": p.minimum,
+                    "max": p.maximum,
                     "step": p.step,
                     "help": p.help,
                 }
