@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pcg.acceptance import REGISTRY
 from pcg.errors import PcgError
 from pcg.evaluation.arms import Arm, Options, utterance_seed
 from pcg.evaluation.laws import Rows, adjacency, as_rows, coarse, overlap, solve_beta, solve_theta
@@ -18,7 +19,7 @@ from pcg.evaluation.recordings import debian_utterances, teacher_utterances
 from pcg.evaluation.replica import Replica
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.95)
-RIVALS = ("lantern", "lantern++", "gsd", "tolerance", "top_k", "ensemble")
+MAIN = ("target", "sd", "ssd", "pcg")  # every other registered rule is a rival
 CALIBRATION_UTTERANCES = 4
 
 
@@ -92,8 +93,11 @@ def table1(p: Planner) -> list[Arm]:
         label = f"SSD, beta {beta:.2f} (PCG's acceptance)"
         params = {"beta": beta}
         arms.append(Arm("ssd-matched", label, rule="ssd", params=params, lookahead=o.lookahead))
-    if o.rivals:
-        arms += [Arm(name, name, rule=name, lookahead=o.lookahead) for name in RIVALS]
+    arms += [
+        Arm(name, spec.label, rule=name, lookahead=o.lookahead)
+        for name, spec in REGISTRY.items()
+        if name not in MAIN and (o.rivals or name in o.rules)
+    ]
     return [arm for arm in arms if not o.rules or arm.name in o.rules]
 
 
