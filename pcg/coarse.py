@@ -1,0 +1,117 @@
+"""Coarse probabilities over overlapping groups, and their residual by thinning.
+
+A token's mass is split equally among the groups that contain it (PCG, arXiv 2511.13732):
+``P_c(k) = sum over t in G_k of P(t) / |S(t)|``, where S(t), the groups that contain t, has the
+members of G_t. Sums are in float64 over the groups touched, never over the vocabulary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pcg.groups import AcousticGroups
+from pcg.randomness import Randomness
+
+TRIALS_A_BATCH = 16
+MAX_TRIALS = 64
+
+
+def coarse_prob(probs: Tensor, groups: AcousticGroups, group: int) -> float:
+    """Coarse probability of one ``group`` under one row ``(V,)``."""
+    members = groups.members(group)
+    return float((probs[members].double() / groups.sizes[members]).sum())
+
+
+def coarse_probs(probs: Tensor, groups: AcousticGroups, chosen: Tensor) -> Tensor:
+    """Coarse probabilities ``(..., n)`` float64 of the groups ``chosen`` ``(n,)``.
+
+    ``probs`` is one row ``(V,)`` or several ``(..., V)``.
+    """
+    members, owner = groups.gather(chosen)
+    mass = probs[..., members].double() / groups.sizes[members]
+    out = mass.new_zeros((*probs.shape[:-1], len(chosen)))
+    return out.index_add_(-1, owner, mass)
+
+
+def all_coarse_probs(probs: Tensor, groups: AcousticGroups) -> Tensor:
+    """Coarse probabilities ``(..., V)`` float64 of every group: O(pairs)."""
+    mass = (probs.double() / groups.sizes)[..., groups.indices.long()]
+    out = mass.new_zeros(probs.shape)
+    return out.index_add_(-1, groups.rows, mass)
+
+
+def draw_label(token: int, groups: AcousticGroups, randomness: Randomness) -> int:
+    """A group that contains ``token``, uniformly: its law is P_c when token ~ P."""
+    return int(groups.members(token)[randomness.index(groups.size(token))])
+
+
+def token_alpha(draft_probs: Tensor, target_probs: Tensor) -> Tensor:
+    """``sum min(P, Q)`` ``(...)``: the acceptance probability of exact matching."""
+    return torch.minimum(draft_probs.double(), target_probs.double()).sum(-1)
+
+
+def group_alpha(draft_probs: Tensor, target_probs: Tensor, groups: AcousticGroups) -> Tensor:
+    """``sum min(P_c, Q_c)`` ``(...)``: the acceptance probability of group matching."""
+    return token_alpha(
+        all_coarse_probs(draft_probs, groups), all_coarse_probs(target_probs, groups)
+    )
+
+
+@dataclass(frozen=True)
+class Residual:
+    """What a rejection emits: ``kind`` is residual, or fallback where the residual has no mass."""
+
+    token: int
+    group: int
+    trials: int
+    exact: bool
+    kind: str
+
+
+def thin(
+    draft_probs: Tensor,
+    target_probs: Tensor,
+    groups: AcousticGroups,
+    randomness: Randomness,
+    max_trials: int = MAX_TRIALS,
+    batch: int = TRIALS_A_BATCH,
+) -> Residual:
+    """Draws (token, group) whose group has the law ``(Q_c - P_c)+ / Z``.
+
+    One trial: t ~ Q, k uniform over S(t), pass if ``u Q_c(k) < Q_c(k) - P_c(k)``. After
+    ``max_trials`` the residual is enumerated exactly; the law is the same.
+    """
+    done = 0
+    while done < max_trials:
+        count = min(batch, max_trials - done)
+        tokens = randomness.categoricals(target_probs, count)
+        token_list = tokens.tolist()
+        labels = [draw_label(token, groups, randomness) for token in token_list]
+        chosen = torch.tensor(labels, device=target_probs.device)
+        target = coarse_probs(target_probs, groups, chosen).tolist()
+        draft = coarse_probs(draft_probs, groups, chosen).tolist()
+        for place in range(count):
+            if randomness.passes(target[place] - draft[place], target[place])[1]:
+                return Residual(token_list[place], labels[place], done + place + 1, False, "residual")
+        done += count
+    return _enumerated(draft_probs, target_probs, groups, randomness, done)
+
+
+def _enumerated(
+    draft_probs: Tensor,
+    target_probs: Tensor,
+    groups: AcousticGroups,
+    randomness: Randomness,
+    trials: int,
+) -> Residual:
+    """The exact residual: a label in proportion to ``(Q_c - P_c)+``, then a member by Q."""
+    target = all_coarse_probs(target_probs, groups)
+    excess = (target - all_coarse_probs(draft_probs, groups)).clamp(min=0)
+    kind = "residual" if float(excess.sum()) > 1e-12 else "fallback"
+    label = randomness.categorical(excess if kind == "residual" else target)
+    members = groups.members(label)
+    mass = target_probs[members].double() / groups.sizes[members]
+    return Residual(int(members[randomness.categorical(mass)]), label, trials, True, kind)

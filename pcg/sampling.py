@@ -1,0 +1,85 @@
+"""Logits to probabilities, in one place, and draws from an explicit generator.
+
+Draft and target use the same :class:`Sampling`, in float32, so that the ratio of an acceptance
+rule compares the very rows that tokens were drawn from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pcg.errors import PcgError
+
+_PARTIAL_TOP_P = 1024
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a row of logits becomes probabilities.
+
+    ``temperature`` >= 0 (0 is greedy), ``top_k`` >= 0 (0 is off), ``top_p`` in (0, 1].
+
+    Raises:
+        PcgError: for a value out of range.
+    """
+
+    temperature: float = 0.8
+    top_k: int = 0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.temperature) and 0 <= self.temperature <= 10):
+            raise PcgError("The temperature must be between 0 (greedy) and 10.")
+        if self.top_k < 0 or int(self.top_k) != self.top_k:
+            raise PcgError("top-k must be a whole number, 0 (off) or more.")
+        if not 0 < self.top_p <= 1:
+            raise PcgError("top-p must be above 0 and at most 1 (off).")
+
+
+def logits_to_probs(logits: Tensor, sampling: Sampling) -> Tensor:
+    """Logits ``(..., V)`` of any float type -> probabilities ``(..., V)`` float32, rows sum to 1.
+
+    Temperature first, then top-k, then top-p over what is left. Temperature 0 gives one-hot rows.
+
+    Raises:
+        PcgError: when a row holds NaN, +inf, or no finite logit.
+    """
+    rows = logits.float()
+    top = rows.amax(-1, keepdim=True)
+    if not bool(torch.isfinite(top).all()) or bool(torch.isnan(rows).any()):
+        raise PcgError("The model returned logits that are not numbers; lower its precision less.")
+    if sampling.temperature == 0:
+        return torch.zeros_like(rows).scatter_(-1, rows.argmax(-1, keepdim=True), 1.0)
+    rows = (rows - top) / sampling.temperature
+    if 0 < sampling.top_k < rows.shape[-1]:
+        kept = rows.topk(sampling.top_k, dim=-1)
+        rows = torch.full_like(rows, -torch.inf).scatter_(-1, kept.indices, kept.values)
+    probs = rows.softmax(-1)
+    return _nucleus(probs, sampling.top_p) if sampling.top_p < 1 else probs
+
+
+def _nucleus(probs: Tensor, top_p: float) -> Tensor:
+    """The fewest most probable ids whose mass reaches ``top_p``; a full sort only if it must."""
+    for count in (min(_PARTIAL_TOP_P, probs.shape[-1]), probs.shape[-1]):
+        values, indices = probs.topk(count, dim=-1)
+        reached = values.cumsum(-1)
+        if bool((reached[..., -1] >= top_p).all()):
+            break
+    kept = torch.where(reached - values < top_p, values, torch.zeros_like(values))
+    kept = kept / kept.sum(-1, keepdim=True)
+    return torch.zeros_like(probs).scatter_(-1, indices, kept)
+
+
+def draw(probs: Tensor, generator: torch.Generator) -> Tensor:
+    """One id for each row of ``probs`` ``(..., V)``: ``(...,)`` int64, never of probability zero.
+
+    The index of the largest ``probs / e`` with ``e ~ Exp(1)`` is a draw from ``probs``; ``e`` is
+    kept away from 0 so that an id of probability zero can never win.
+    """
+    noise = torch.empty_like(probs, dtype=torch.float32)
+    noise.exponential_(1.0, generator=generator).clamp_(min=1e-10)
+    return (probs.float() / noise).argmax(-1)
