@@ -166,7 +166,7 @@
       ab: () => choices([["A", "My answer: A"], ["B", "My answer: B"], ...(question.allow_tie ? [["tie", "No preference"]] : [])]),
       abx: () => choices([["A", "X is A"], ["B", "X is B"]]),
       mos: () => { const box = choices(Array.from({ length: 9 }, (_, i) => 1 + i / 2).map((v) => [v, String(v), MOS[v]])); box.classList.add("mos"); return box; },
-      mushra: () => el("div", { class: "listen-sliders" }, question.slots.filter((s) => s.label !== "R").map((slot) => {
+      mushra: () => el("div", { class: "listen-sliders" }, el("p", { class: "pcg-muted", text: "0 bad, 25 poor, 50 fair, 75 good, 100 as good as the reference. One clip is the reference itself." }), question.slots.filter((s) => s.label !== "R").map((slot) => {
         const out = el("output", { text: "–" });
         return el("label", { class: "pcg-slider" }, el("span", { text: slot.label }),
           el("input", { type: "range", min: 0, max: 100, step: 1, value: 50, disabled: true, "data-value": slot.label, "aria-label": `Score of ${slot.label}, 0 bad to 100 excellent`,

@@ -8,7 +8,8 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 640, 190, 70, 34, 12, 42
+WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 460, 132, 58, 34, 12, 42
+LONGEST_NAME = 18
 
 
 def intervals(
@@ -49,7 +50,7 @@ def intervals(
         )
     for place, (name, value, start, end) in enumerate(rows):
         y = TOP + ROW * (place + 0.5)
-        short = name if len(name) <= 26 else name[:25] + "…"
+        short = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
         parts.append(
             f'<text x="{LEFT - 12}" y="{y + 4:.1f}" text-anchor="end">{html.escape(short)}'
             f"<title>{html.escape(name)}</title></text>"
@@ -76,7 +77,7 @@ def histogram(counts: Mapping[str, int], name: str) -> str:
     parts = [
         f'<svg class="listen-chart small" viewBox="0 0 {width * 9 + 10} 120" role="img" '
         f'aria-label="{label}" xmlns="http://www.w3.org/2000/svg" fill="currentColor" '
-        'font-size="12" style="max-width:280px">'
+        'font-size="12">'
     ]
     for place, (value, count) in enumerate(zip(values, shown, strict=True)):
         tall, left = 80 * count / tallest, 5 + width * place
@@ -114,7 +115,7 @@ def charts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ]
     key = "exact" if report["kind"] == "abx" else "clustered"
     shares = [
-        (f"{row['left']} / {row['right']}", _centre(row[key]), row[key]["low"], row[key]["high"])
+        (f"{row['left']} / {row['right']}", row[key]["share"], row[key]["low"], row[key]["high"])
         for row in results["pairs"]
         if row[key]
     ]
@@ -134,7 +135,3 @@ def charts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
             )
         )
     return found
-
-
-def _centre(values: Mapping[str, Any]) -> float:
-    return float(values["value"] if "value" in values else values["share"])

@@ -98,7 +98,7 @@ def _make_part(visitor: gr.State | None, view: ListenView) -> tuple[gr.Textbox, 
         source = gr.Radio(
             [FROM_COMPARE, FROM_FILES, FROM_ZIP], value=FROM_COMPARE, label="Made from"
         )
-        kind = gr.Dropdown(list(KINDS), value=next(iter(KINDS)), label="Question")
+        kind = gr.Dropdown(list(KINDS), value=next(iter(KINDS)), label="Question", min_width=300)
     files = gr.File(
         file_count="multiple", label=FILES_HELP, visible=False, elem_id="listen-files", height=140
     )

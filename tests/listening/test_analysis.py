@@ -101,6 +101,27 @@ def test_exact_share_equals_scipy_and_statsmodels(count, n, alternative):
     )
 
 
+def test_independent_votes_make_the_clustered_share_the_exact_one():
+    for won, alternative in ((0, "greater"), (9, "greater"), (9, "two-sided"), (6, "two-sided")):
+        values = np.arange(9) < won
+        exact = proportions.exact_share(won, 9, alternative)
+        found = proportions.clustered_share(values, range(9), [0] * 9, alternative)
+        assert found.n == 9 and found.effective <= 9
+        assert found.low <= exact.low + 1e-9 and found.high >= exact.high - 1e-9
+        assert found.p_value >= exact.p_value - 1e-9
+        if won in (0, 9):
+            assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+            assert found.p_value == pytest.approx(exact.p_value)
+
+
+def test_copied_votes_do_not_count_as_new_ones():
+    once = proportions.clustered_share([1, 1, 1, 0, 1, 0, 1, 1], range(8), range(8))
+    values = np.repeat([1, 1, 1, 0, 1, 0, 1, 1], 10)
+    often = proportions.clustered_share(values, np.repeat(range(8), 10), np.tile(range(10), 8))
+    assert often.effective < 10 and often.p_value > 0.1
+    assert once.share == often.share
+
+
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
 def test_critical_counts_and_power_equal_brute_force(alternative):
     for n in (3, 5, 6, 16, 25, 61):

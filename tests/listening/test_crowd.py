@@ -19,14 +19,14 @@ def check(result):
 def test_no_vote_is_lost_or_doubled_when_the_server_dies(tmp_path):
     result = load.run(tmp_path, listeners=50, seconds=15)
     check(result)
-    assert result["stored"] > 200
+    assert result["stored"] >= 50
 
 
 @pytest.mark.slow
 def test_the_same_for_two_minutes(tmp_path):
     result = load.run(tmp_path, listeners=50, seconds=120)
     check(result)
-    assert result["stored"] > 2000
+    assert result["stored"] >= 500
 
 
 def test_a_store_that_forgets_would_be_noticed(tmp_path, monkeypatch):

@@ -15,7 +15,8 @@ body {{ max-width: 900px; margin: 24px auto; padding: 0 16px; }}
 table {{ border-collapse: collapse; }}
 th, td {{ padding: 5px 10px; text-align: right; border-bottom: 1px solid #8884; }}
 th:first-child {{ text-align: left; }}
-.listen-chart {{ width: 100%; height: auto; }}</style></head><body>{body}</body></html>"""
+.listen-chart {{ width: 100%; height: auto; max-width: 600px; }}</style></head>
+<body>{body}</body></html>"""
 
 
 def to_html(report: Mapping[str, Any]) -> str:
@@ -31,9 +32,10 @@ def fragment(report: Mapping[str, Any]) -> str:
         f"{html.escape(report['question'])}</p>"
     )
     body = [head]
-    body += [
+    drawn = [
         f"<section><h4>{html.escape(name)}</h4>{svg}</section>" for name, svg in charts(report)
     ]
+    body.append(f'<div class="listen-charts">{"".join(drawn)}</div>')
     body.append(_results(report["results"], report["confidence"]))
     body.append(_listeners(report["listeners"]))
     if report["results_without_flagged"]:

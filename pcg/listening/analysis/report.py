@@ -16,6 +16,8 @@ from pcg.listening.analysis import means, pairs, proportions
 from pcg.listening.analysis.screening import Listener, screen
 from pcg.listening.study import Study
 
+SHARE_METHOD = "exact binomial without ties; clustered by listener and item: Korn-Graubard"
+ABX_METHOD = "exact binomial against guessing; clustered by listener and item: Korn-Graubard"
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -97,7 +99,7 @@ def _preferences(study: Study, rows: Rows, confidence: float, seed: int) -> dict
             tables.append(_pair(left, right, mine, confidence))
     result: dict[str, Any] = {
         "pairs": tables,
-        "method": "exact binomial without ties; clustered: ties as halves, two-way cluster-robust",
+        "method": SHARE_METHOD,
         "required_votes": _needed("two-sided"),
     }
     if len(study.systems) > 2:
@@ -111,7 +113,7 @@ def _pair(left: str, right: str, rows: Rows, confidence: float) -> dict[str, Any
     decided = len(rows) - ties
     score = [1.0 if row["chosen"] == left else 0.5 if row["chosen"] == "" else 0.0 for row in rows]
     listeners, items = _columns(rows, "listener", "item")
-    clustered = means.mean(score, listeners, items, confidence, null=0.5)
+    clustered = proportions.clustered_share(score, listeners, items, "two-sided", confidence)
     exact = (
         asdict(proportions.exact_share(wins, decided, "two-sided", confidence)) if decided else None
     )
@@ -129,13 +131,13 @@ def _recognition(study: Study, rows: Rows, confidence: float, seed: int) -> dict
         listeners, items = _columns(mine, "listener", "item")
         values = np.array([float(row["correct"]) for row in mine])
         exact = proportions.exact_share(right_answers, len(mine), "greater", confidence)
-        clustered = means.mean(values, listeners, items, confidence, null=0.5)
+        clustered = proportions.clustered_share(values, listeners, items, "greater", confidence)
         tables.append({"left": left, "right": right, "correct": right_answers, "n": len(mine),
                        "needed_correct": int(proportions.critical_count(len(mine), 1 - confidence)),
                        "exact": asdict(exact), "clustered": asdict(clustered)})  # fmt: skip
     return {
         "pairs": tables,
-        "method": "exact binomial, one-sided against guessing; clustered: two-way cluster-robust",
+        "method": ABX_METHOD,
         "required_votes": _needed("greater"),
     }
 

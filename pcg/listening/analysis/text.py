@@ -71,6 +71,6 @@ def _pair(row: Mapping[str, Any], level: str) -> list[str]:
     test = f"exact p = {exact['p_value']:.3g}" if exact else "only ties"
     return [
         f"{row['left']} over {row['right']}: {row['wins']} to {row['losses']}, {row['ties']} ties; "
-        f"{test}; share {clustered['value']:.2f} ({_range(clustered)}), "
+        f"{test}; share {clustered['share']:.2f} ({_range(clustered)}), "
         f"clustered p = {clustered['p_value']:.3g}"
     ]
