@@ -1,41 +1,30 @@
-"""`python -m pcg bench judge | engine | load | listening`: how fast, and under how much load."""
+"""``python -m pcg bench NAME``: each module of ``pcg.bench`` is one benchmark."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
-import json
-import tempfile
-from pathlib import Path
+import pkgutil
 from typing import Any
 
-SUITES = ("pcg.bench.judge", "pcg.bench.engine", "pcg.bench.load")
+import pcg.bench
+
+
+def names() -> list[str]:
+    """The benchmarks there are."""
+    return sorted(module.name for module in pkgutil.iter_modules(pcg.bench.__path__))
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the sub-command, with one action for every suite that is there."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "bench", help="measure the judges, the engine, or the page under load"
-    )
-    actions = parser.add_subparsers(dest="suite", required=True)
-    for name in SUITES:
-        if importlib.util.find_spec(name) is not None:
-            importlib.import_module(name).add_parser(actions)
-    crowd = actions.add_parser("listening", help="a crowd of listeners, and a server killed")
-    crowd.add_argument("--listeners", type=int, default=50)
-    crowd.add_argument("--seconds", type=float, default=120.0)
-    crowd.add_argument("--kills", type=int, default=1)
-    crowd.add_argument("--json", action="store_true", help="print one last line of JSON")
-    crowd.set_defaults(run=_listening)
+    """Add the sub-command to the program's parser."""
+    parser = subparsers.add_parser("bench", help="measure what this machine does")
+    parser.add_argument("name", choices=names(), help="which benchmark")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="its own options")
 
 
-def _listening(args: argparse.Namespace) -> int:
-    from pcg.listening.load import run
-
-    with tempfile.TemporaryDirectory(prefix="pcg-crowd-") as folder:
-        report = run(Path(folder), args.listeners, args.seconds, args.kills)
-    print(", ".join(f"{key} {value}" for key, value in report.items()))
-    if args.json:
-        print(json.dumps(report, separators=(",", ":")))
-    return int(bool(report["lost"] or report["doubled"] or report["unexplained"]))
+def run(args: argparse.Namespace) -> int:
+    """Hands the remaining options to ``pcg.bench.NAME``'s own ``add_parser`` and ``run``."""
+    module = importlib.import_module(f"pcg.bench.{args.name}")
+    parser = argparse.ArgumentParser(prog="python -m pcg bench")
+    module.add_parser(parser.add_subparsers(required=True))
+    return int(module.run(parser.parse_args([args.name, *args.rest])))
