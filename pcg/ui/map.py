@@ -85,7 +85,7 @@ def path(visitor: Visitor) -> dict[str, Any] | None:
         return None
     run = runs[-1]
     codec = runtime.model().codec
-    items = path_items(rounds_view(run.trace.rounds), run.rule, codec.n_codes)
+    items = path_items(rounds_view(run.trace.rounds, codec.n_codes), run.rule, codec.n_codes)
     return {
         "items": items,
         "ids": [item["id"] for item in items if item["kind"] != "rejected"],

@@ -95,6 +95,7 @@ def make_request(choices: Choices, rule: str, params: dict[str, float], voice: A
         lookahead=choices.lookahead,
         sampling=sampling,
         seed=choices.seed,
+        max_seconds=runtime.limits().max_seconds,
     )
 
 
@@ -161,18 +162,18 @@ def _run_one(
     page.live = {"track": lane.id, "sample_rate": model.codec.sample_rate, "chunks": []}
     yield page
     rows: list[tuple[Any, Any]] = []
-    tokens = budget = offset = reach = sentence = 0
+    tokens = budget = spoken = offset = sentence = 0
     request = make_request(choices, lane.rule, lane.params, voice)
     for event in synthesis.speak(model, request, keep_rows=True, should_stop=stop_now):
         if isinstance(event, synthesis.Started):
             budget = int(event.budget)
         elif isinstance(event, synthesis.RoundEvent):
             if event.sentence != sentence:
-                sentence, offset = event.sentence, reach
+                sentence, offset = event.sentence, spoken
             row = round_row(event.round, offset)
             page.rounds.append(row)
-            reach = row["start"] + len(row["e"])
             tokens += len(row["e"])
+            spoken += sum(token < model.codec.n_codes for token in row["e"])
             kept = getattr(event.round, "rows", None)
             if kept is not None and event.round.drafted:
                 rows.append(kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from pcg.errors import PcgError
@@ -60,10 +61,11 @@ def model() -> VoiceModel:
 
 @cache
 def voices() -> tuple[VoicePrompt, ...]:
-    """The bundled voices, in the order of their folder."""
+    """The model folder's own voices, else the bundled ones, in the order of their names."""
     from pcg.voices import bundled_voices
 
-    return tuple(bundled_voices())
+    own = Path(settings().model) / "voices"
+    return tuple(bundled_voices(own if own.is_dir() else None))
 
 
 def voice_named(name: str) -> VoicePrompt:

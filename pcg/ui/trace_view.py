@@ -56,16 +56,14 @@ def round_row(item: Any, offset: int = 0) -> dict[str, Any]:
     }
 
 
-def rounds_view(rounds: Iterable[Any]) -> list[dict[str, Any]]:
-    """All rounds of a trace; a round that starts again at 0 opens the next sentence."""
-    rows: list[dict[str, Any]] = []
-    offset = reach = 0
-    for item in rounds:
-        if item.start == 0 and rows:
-            offset = reach
-        row = round_row(item, offset)
-        rows.append(row)
-        reach = max(reach, row["start"] + len(row["e"]))
+def rounds_view(rounds: Iterable[Any], n_codes: int) -> list[dict[str, Any]]:
+    """All rounds of a trace; the end tokens of all but the last sentence take no place in time."""
+    rows = [round_row(item) for item in rounds]
+    for row in rows[:-1]:
+        if row["e"] and row["e"][-1] >= n_codes:
+            row["e"].pop()
+            row["j"] = [j for j in row["j"] if not j[10] or j[0] < len(row["e"])]
+            row["d"] = row["d"][: len(row["j"])]
     return rows
 
 
@@ -81,7 +79,7 @@ def timeline(trace: Any, label: str, run: str, file: Any = None) -> dict[str, An
     """The timeline's value for a whole trace."""
     return {
         "header": header_view(trace.header, label, run),
-        "rounds": rounds_view(trace.rounds),
+        "rounds": rounds_view(trace.rounds, int(trace.header["n_codes"])),
         "summary": plain(trace.summary()),
         "file": file,
         "live": False,
