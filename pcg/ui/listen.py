@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -188,7 +189,7 @@ def make_test(
     try:
         with guard()("listen", request):
             if source == FROM_ZIP:
-                unpack(_one_zip(files), folder)
+                unpack(_one_zip(files), folder, new_id=secrets.token_hex(5))
             else:
                 code = KINDS[kind]
                 sounds = from_runs(visitor.runs) if source == FROM_COMPARE else from_files(files)

@@ -207,6 +207,7 @@ def quality(text: str, audio: Any, original: Any, rate: int) -> dict[str, float]
 
 def charts(conditions: list[Condition]) -> dict[str, Any]:
     """Curves over the share really swapped, and the table of all numbers."""
+
     def point(rows: list[dict[str, float]], key: str) -> list[float]:
         mean = sum(r[key] for r in rows) / len(rows)
         x = sum(r["realised"] for r in rows) / len(rows)

@@ -9,6 +9,8 @@ from typing import Any
 
 import gradio as gr
 import numpy as np
+import torch
+from torch import Tensor
 
 from pcg.errors import PcgError
 from pcg.ui import runtime
@@ -18,7 +20,7 @@ from pcg.ui.visitor import Run, Visitor
 
 RESULTS = Path(__file__).resolve().parents[2] / "assets" / "results"
 MOST_THETAS = 41
-MOST_ROWS = 120
+MOST_ROWS = 96
 SSD_BETA = 0.4
 
 
@@ -63,8 +65,10 @@ def curves(run: Run, thetas: list[float]) -> dict[str, Any]:
     """
     from pcg import theory
 
-    rows = run.rows[:: max(1, len(run.rows) // MOST_ROWS)]
-    alpha = [float(a) for a in theory.alpha_over_thetas(rows, runtime.model().groups, thetas)]
+    groups = runtime.model().groups
+    assert groups is not None
+    draft, target = _positions(run)
+    alpha = theory.alpha_over_thetas(draft, target, groups, thetas)
     lookahead = int(run.settings["lookahead"])
     measured = runtime.model().measured or {}
     c = run.figures.get("c", measured.get("c"))
@@ -79,10 +83,18 @@ def curves(run: Run, thetas: list[float]) -> dict[str, Any]:
     out: dict[str, Any] = {key: [p[key] for p in points] for key in ("alpha", "tokens")}
     if c is not None and v is not None:
         out["speedup"] = [p["speedup"] for p in points]
-    out["sd"] = figures(float(theory.sd_alpha(rows)))
-    out["ssd"] = figures(float(theory.ssd_alpha(rows, SSD_BETA)))
+    out["sd"] = figures(float(theory.sd_alpha(draft, target)))
+    out["ssd"] = figures(float(theory.ssd_alpha(draft, target, SSD_BETA)))
     out |= {"label": run.label, "lookahead": lookahead, "ssd_label": f"SSD, beta {SSD_BETA:g}"}
     return out
+
+
+def _positions(run: Run) -> tuple[Tensor, Tensor]:
+    """Draft and target rows (n, V) of at most `MOST_ROWS` drafted positions, evenly spread."""
+    draft = torch.cat([rows for rows, _ in run.rows])
+    target = torch.cat([rows[: len(own)] for own, rows in run.rows])
+    places = torch.linspace(0, len(draft) - 1, min(len(draft), MOST_ROWS)).round().long()
+    return draft[places], target[places]
 
 
 @cache

@@ -37,9 +37,7 @@ def build(visitor: gr.State) -> Watch:
         choose = gr.Dropdown(
             [], label="Utterance", elem_id="watch-run", interactive=True, filterable=False, scale=3
         )
-        load = gr.UploadButton(
-            "Load a trace", file_types=[".jsonl"], elem_id="trace-load", scale=1
-        )
+        load = gr.UploadButton("Load a trace", file_types=[".jsonl"], elem_id="trace-load", scale=1)
         save = gr.DownloadButton("Save this trace", elem_id="trace-save", scale=1)
     note = gr.HTML(elem_id="watch-note", apply_default_css=False)
     view = Timeline(empty=EMPTY, server_functions=[sounds.hear_codes], elem_id="timeline")
