@@ -97,7 +97,7 @@ def _codes(args: argparse.Namespace, model: Any) -> tuple[list[int], Any]:
         sampling=sampling,
         seed=args.seed,
     )
-    finished = list(speak(model, request, preview=False))[-1]
+    finished: Any = list(speak(model, request, preview=False))[-1]
     return [int(code) for code in finished.codes], voices[name].audio
 
 

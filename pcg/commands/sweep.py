@@ -62,7 +62,10 @@ def _thetas(args: argparse.Namespace, replica: Any) -> list[float]:
             return [float(theta) for theta in args.thetas.split(",")]
         except ValueError as error:
             raise PcgError("--thetas takes numbers with commas, such as 0.3,0.4,0.5.") from error
-    return [float(nested.calibrate(mean_size=size)) for size in (1.5, 2, 4, 8, 16, 32, 64, 128)]
+    from pcg.evaluation.laws import reachable
+
+    sizes = reachable(nested, (1.5, 2, 4, 8, 16, 32, 64, 128))
+    return [float(nested.calibrate(mean_size=size)) for size in sizes]
 
 
 def _point(

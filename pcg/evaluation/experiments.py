@@ -13,7 +13,16 @@ import numpy as np
 from pcg.acceptance import REGISTRY
 from pcg.errors import PcgError
 from pcg.evaluation.arms import Arm, Options, utterance_seed
-from pcg.evaluation.laws import Rows, adjacency, as_rows, coarse, overlap, solve_beta, solve_theta
+from pcg.evaluation.laws import (
+    Rows,
+    adjacency,
+    as_rows,
+    coarse,
+    overlap,
+    reachable,
+    solve_beta,
+    solve_theta,
+)
 from pcg.evaluation.manifest import Utterance
 from pcg.evaluation.recordings import debian_utterances, teacher_utterances
 from pcg.evaluation.replica import Replica
@@ -21,6 +30,7 @@ from pcg.evaluation.replica import Replica
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.95)
 MAIN = ("target", "sd", "ssd", "pcg")  # every other registered rule is a rival
 CALIBRATION_UTTERANCES = 4
+CALIBRATION_POSITIONS = 800
 
 
 @dataclass
@@ -53,8 +63,8 @@ class Planner:
             if not found:
                 raise PcgError("None of the first utterances could be decoded to calibrate on.")
             self._rows = as_rows(
-                np.concatenate([draft for draft, _ in found]),
-                np.concatenate([target for _, target in found]),
+                np.concatenate([draft for draft, _ in found])[:CALIBRATION_POSITIONS],
+                np.concatenate([target for _, target in found])[:CALIBRATION_POSITIONS],
             )
         return self._rows
 
@@ -166,7 +176,7 @@ def theta(p: Planner) -> list[Arm]:
         Arm("target", "Target only", lookahead=0),
         Arm("sd", "SD", rule="sd", lookahead=p.options.lookahead),
     ]
-    for size in (4, 16, 48, 128, 384):
+    for size in reachable(nested, (4, 16, 48, 128, 384)):
         value = round(float(nested.calibrate(mean_size=size)), 5)
         arms.append(_pcg(p, f"size-{size}", value, label=f"theta {value:.3g}, mean group {size}"))
     return [*arms, _pcg(p, "default", p.theta, label=f"theta {p.theta:.3g} (default)")]

@@ -17,13 +17,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from pcg import theory
 
 Rows = NDArray[np.float64]
 
 THETA_SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
 """Mean group sizes at which the drift of PCG is taken."""
+BLOCK = 128
+"""Positions worked on at once, which bounds memory."""
 BETAS = tuple(round(0.05 * i, 2) for i in range(21))
 
 
@@ -57,18 +62,18 @@ def pcg_law(draft: Rows, target: Rows, matrix: csr_array) -> Rows:
     return law
 
 
+def ssd_law(draft: Rows, target: Rows, beta: float) -> Rows:
+    """The law (N, V) of the token that one SSD step emits."""
+    return np.asarray(theory.ssd_law(_tensor(draft), _tensor(target), beta))
+
+
 def ssd_acceptance(draft: Rows, target: Rows, beta: float) -> Rows:
     """Acceptance (N,) of SSD: sum of min(P, Q + beta P)."""
     return np.asarray(np.minimum(draft, target + beta * draft).sum(axis=1))
 
 
-def ssd_law(draft: Rows, target: Rows, beta: float) -> Rows:
-    """The law (N, V) of the token that one SSD step emits."""
-    kept = np.minimum(draft, target + beta * draft)
-    excess = np.maximum(target - draft, 0.0)
-    mass = excess.sum(axis=1, keepdims=True)
-    residual = np.where(mass > 0, excess / np.where(mass > 0, mass, 1.0), target)
-    return np.asarray(kept + (1 - kept.sum(axis=1, keepdims=True)) * residual)
+def _tensor(rows: Rows) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(rows))
 
 
 def distance(first: Rows, second: Rows) -> Rows:
@@ -76,16 +81,9 @@ def distance(first: Rows, second: Rows) -> Rows:
     return np.asarray(0.5 * np.abs(first - second).sum(axis=1))
 
 
-def solve_beta(draft: Rows, target: Rows, acceptance: float, steps: int = 40) -> float:
+def solve_beta(draft: Rows, target: Rows, acceptance: float) -> float:
     """The beta in 0..1 at which SSD's mean acceptance equals ``acceptance``."""
-    low, high = 0.0, 1.0
-    for _ in range(steps):
-        beta = (low + high) / 2
-        if float(ssd_acceptance(draft, target, beta).mean()) < acceptance:
-            low = beta
-        else:
-            high = beta
-    return (low + high) / 2
+    return theory.equal_acceptance_beta(_tensor(draft), _tensor(target), acceptance)
 
 
 def solve_theta(
@@ -117,8 +115,10 @@ def as_rows(draft: NDArray[Any], target: NDArray[Any]) -> tuple[Rows, Rows]:
     return p / p.sum(axis=1, keepdims=True), q / q.sum(axis=1, keepdims=True)
 
 
-def _curve(name: str, values: Sequence[Rows]) -> dict[str, Any]:
-    return {name: [round(float(value.sum()), 6) for value in values]}
+def reachable(nested: Any, sizes: Sequence[float]) -> list[float]:
+    """Those mean group sizes that the stored pairs of ``nested`` reach."""
+    largest = float(nested.mean_size(min(nested.thetas)))
+    return [size for size in sizes if size <= largest]
 
 
 def drift_sums(
@@ -133,26 +133,38 @@ def drift_sums(
     Sums, not means, so that utterances add up. ``pcg``: one entry a mean group size.
     ``ssd``: one entry a beta; its group drift is taken in the groups of the middle size.
     """
-    p, q = as_rows(draft, target)
+    sizes = reachable(nested, sizes)
     thetas = [float(nested.calibrate(mean_size=size)) for size in sizes]
-    pcg: dict[str, list[float]] = {"acceptance": [], "token_drift": []}
-    for theta in thetas:
-        matrix = adjacency(nested.at(theta))
-        pcg["acceptance"].append(float(overlap(coarse(p, matrix), coarse(q, matrix)).sum()))
-        pcg["token_drift"].append(float(distance(pcg_law(p, q, matrix), q).sum()))
-    middle = adjacency(nested.at(thetas[len(thetas) // 2]))
-    laws = [ssd_law(p, q, beta) for beta in betas]
-    ssd = {
-        **_curve("acceptance", [ssd_acceptance(p, q, beta) for beta in betas]),
-        **_curve("token_drift", [distance(law, q) for law in laws]),
-        **_curve("group_drift", [distance(coarse(law, middle), coarse(q, middle)) for law in laws]),
-    }
+    matrices = [adjacency(nested.at(theta)) for theta in thetas]
+    pcg, ssd, exact = np.zeros((2, len(sizes))), np.zeros((3, len(betas))), 0.0
+    for start in range(0, len(draft), BLOCK):
+        p, q = as_rows(draft[start : start + BLOCK], target[start : start + BLOCK])
+        exact += float(overlap(p, q).sum())
+        pcg += np.stack([_pcg_sums(p, q, matrix) for matrix in matrices], axis=1)
+        middle = matrices[len(matrices) // 2]
+        ssd += np.stack([_ssd_sums(p, q, beta, middle) for beta in betas], axis=1)
+    names = ("acceptance", "token_drift", "group_drift")
     return {
-        "positions": len(p),
-        "sd_acceptance": round(float(overlap(p, q).sum()), 6),
+        "positions": len(draft),
+        "sd_acceptance": round(exact, 6),
         "thetas": [round(theta, 5) for theta in thetas],
         "sizes": list(sizes),
         "betas": list(betas),
-        "pcg": {name: [round(value, 6) for value in values] for name, values in pcg.items()},
-        "ssd": ssd,
+        "pcg": {name: row.round(6).tolist() for name, row in zip(names, pcg, strict=False)},
+        "ssd": {name: row.round(6).tolist() for name, row in zip(names, ssd, strict=True)},
     }
+
+
+def _pcg_sums(draft: Rows, target: Rows, matrix: csr_array) -> Rows:
+    """Acceptance and token drift of PCG, summed over positions (2,)."""
+    accepted = overlap(coarse(draft, matrix), coarse(target, matrix))
+    drifted = distance(pcg_law(draft, target, matrix), target)
+    return np.asarray([accepted.sum(), drifted.sum()])
+
+
+def _ssd_sums(draft: Rows, target: Rows, beta: float, matrix: csr_array) -> Rows:
+    """Acceptance, token drift and group drift of SSD, summed over positions (3,)."""
+    law = ssd_law(draft, target, beta)
+    on_groups = distance(coarse(law, matrix), coarse(target, matrix)).sum()
+    accepted = ssd_acceptance(draft, target, beta).sum()
+    return np.asarray([accepted, distance(law, target).sum(), on_groups])

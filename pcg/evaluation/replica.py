@@ -141,8 +141,8 @@ class Replica:
             turn = getattr(event, "round", None)
             if turn is not None and len(turn.drafted):
                 judged = len(turn.verdict.judgements)
-                drafts.append(np.asarray(turn.rows.draft_probs[:judged], dtype=np.float32))
-                targets.append(np.asarray(turn.rows.target_probs[:judged], dtype=np.float32))
+                drafts.append(np.asarray(turn.rows[0][:judged], dtype=np.float32))
+                targets.append(np.asarray(turn.rows[1][:judged], dtype=np.float32))
         if not drafts:
             raise PcgError("No token was drafted, so there are no rows to compare.")
         return np.concatenate(drafts), np.concatenate(targets)
@@ -219,7 +219,15 @@ class Replica:
         cpu: float,
     ) -> Row:
         rounds = [event.round for event in events if hasattr(event, "round")]
-        names = ("acceptance_rate", "tokens_per_round", "rounds", "tokens", "trials")
+        names: tuple[str, ...] = (
+            "acceptance_rate",
+            "tokens_per_round",
+            "rounds",
+            "tokens",
+            "judged",
+            "accepted",
+        )
+        names += ("group_only", "by_position", "trials_mean", "trials_max")
         return {
             "decode": {name: _plain(summary[name]) for name in names if name in summary},
             "tokens": len(codes),

@@ -41,6 +41,12 @@ def _margin(row: Row) -> tuple[float, float] | None:
     return None if own is None or others is None else (own - others, 1.0)
 
 
+def _per_round(row: Row) -> tuple[float, float] | None:
+    """Tokens a round with the bonus; the first token comes from the prompt, not from a round."""
+    tokens, rounds = _at(row, "decode", "tokens"), _at(row, "decode", "rounds")
+    return None if not rounds or rounds < 2 else (tokens - 1.0, rounds - 1.0)
+
+
 def _ended(row: Row) -> tuple[float, float] | None:
     return None if "finished" not in row else (float(row["finished"] == "end"), 1.0)
 
@@ -51,8 +57,8 @@ METRICS: dict[str, Extract] = {
     "similarity": _mean("similarity", "value"),
     "margin": _margin,
     "naturalness": _mean("naturalness", "value"),
-    "acceptance": _mean("decode", "acceptance_rate"),
-    "tokens_per_round": lambda row: _ratio(row, ("decode", "tokens"), ("decode", "rounds")),
+    "acceptance": lambda row: _ratio(row, ("decode", "accepted"), ("decode", "judged")),
+    "tokens_per_round": _per_round,
     "ended": _ended,
     "realised": _mean("swap", "realised"),
     "seconds_per_token": lambda row: _ratio(row, ("time", "decode"), ("decode", "tokens")),

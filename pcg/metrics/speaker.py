@@ -108,7 +108,7 @@ def _voiced(wave: Audio) -> Audio:
         return wave
     loudness = 10 * np.log10(np.mean(windows**2, axis=1) + 1e-10)
     keep = loudness > np.quantile(loudness, 0.9) - 40
-    keep = np.convolve(keep, np.ones(7), mode="same") > 0
+    keep = np.convolve(keep, np.ones(7))[3 : 3 + len(windows)] > 0
     return np.ascontiguousarray(windows[keep].reshape(-1))
 
 

@@ -36,6 +36,9 @@ class FakeNested:
             members=lambda k: np.asarray(rows[k]),
         )
 
+    def mean_size(self, theta: float) -> float:
+        return 1.0 - 2 * theta
+
     def calibrate(self, mean_size: float) -> float:
         return -float(min(8, max(0, round((mean_size - 1) / 2))))
 
@@ -94,7 +97,8 @@ class FakeReplica:
             "tokens": tokens,
             "finished": "end",
             "decode": {
-                "acceptance_rate": round(rate + 0.1 * rng.random(), 6),
+                "judged": 100,
+                "accepted": int(100 * rate + 10 * rng.random()),
                 "tokens": tokens,
                 "rounds": tokens // 2,
             },

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from pcg import theory
 from pcg.evaluation import laws
+from pcg.groups import NestedGroups
 from tests.evaluation.fake import FakeNested
 
 
@@ -43,6 +46,15 @@ def test_pcg_law_is_the_enumeration(theta: float) -> None:
         np.testing.assert_allclose(law[i], enumerated_pcg(draft[i], target[i], matrix), atol=1e-12)
     np.testing.assert_allclose(law.sum(axis=1), 1, atol=1e-12)
     assert (laws.distance(law, target) > 0.01).all()
+
+
+def test_batched_laws_agree_with_the_single_position_forms() -> None:
+    groups = NestedGroups.from_table(torch.randn(32, 6), theta_min=0.0).at(0.3)
+    draft, target = rows(7)
+    batched = laws.pcg_law(draft, target, laws.adjacency(groups))
+    for i in range(len(draft)):
+        single = theory.grouped_law(torch.tensor(draft[i]), torch.tensor(target[i]), groups)
+        np.testing.assert_allclose(batched[i], single.numpy(), atol=1e-12)
 
 
 def test_pcg_keeps_the_group_law_where_ssd_does_not() -> None:
