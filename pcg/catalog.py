@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +15,15 @@ from torch import Tensor
 
 from pcg.codec.codec import Codec
 from pcg.errors import PcgError
-from pcg.groups import NestedGroups
+from pcg.groups import NestedGroups, table_hash
 from pcg.prompts import LlasaPrompts, PromptBuilder
 from pcg.settings import BUNDLED_DIR, Settings, load_settings
 from pcg.speech_lm import SpeechLM, load as load_lm
 from pcg.voice_model import VoiceModel
 
 LLASA_LICENCE = "CC-BY-NC-4.0 (not for commercial use)"
-SMALL_TABLE = 8_192  # groups of tables up to this many codes are made at load, in a second
+SMALL_TABLE = 8_192  # groups of more codes take minutes and are kept for the next start
+LARGEST_MEAN = 300.0  # mean size of the largest groups that are kept
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,8 @@ def _load_folder(name: str, folder: Path, known: Settings, draft: str | None) ->
     has_own = (folder / "draft" / "config.json").is_file()
     choice = draft or (str(folder / "draft") if has_own else "first 1")
     prompts = _prompts(str(card.get("prompts", "llasa")), target, codec, folder)
-    groups = _groups(target.embeddings, folder / "groups", "embedding")
-    mel = _stored_groups(folder / "groups", "mel", None)
+    groups = _groups(target, folder / "groups")
+    mel = _stored(folder / "groups", "mel", target, None)
     return _assemble(name, target, choice, codec, groups, mel, prompts, theta, card, known)
 
 
@@ -132,7 +135,7 @@ def _load_llasa(entry: Entry, known: Settings, draft: str | None) -> VoiceModel:
     card = {"licence": entry.licence, "about": entry.about, "codec": entry.codec}
     card["languages"] = "en zh"
     prompts = LlasaPrompts(target.tokenizer, codec.tokens_per_second)
-    groups = _groups(target.embeddings, None, "embedding")
+    groups = _groups(target, Path(entry.target) / "groups")
     return _assemble(
         entry.name, target, draft or entry.draft, codec, groups, None, prompts, entry.theta, card,
         known,
@@ -214,34 +217,53 @@ def _prompts(kind: str, target: SpeechLM, codec: Codec, folder: Path) -> PromptB
     if kind == "llasa":
         return LlasaPrompts(target.tokenizer, codec.tokens_per_second)
     if kind == "timed-phonemes":
-        from pcg import phonemes
+        from pcg.timed_prompts import TimedPhonemePrompts
 
-        builder: PromptBuilder = phonemes.TimedPhonemePrompts(codec.n_codes, folder)
+        builder: PromptBuilder = TimedPhonemePrompts(codec.n_codes, folder)
         return builder
     raise PcgError(f"There is no prompt format {kind!r}: use llasa or timed-phonemes.")
 
 
-def _groups(table: Tensor, folder: Path | None, kind: str) -> NestedGroups:
+def _groups(target: SpeechLM, folder: Path | None) -> NestedGroups:
     """Groups stored beside the weights or kept from an earlier run, else made now."""
-    stored = _stored_groups(folder, kind, table) if folder is not None else None
-    if stored is not None:
-        return stored
-    if len(table) <= SMALL_TABLE:
-        return NestedGroups.from_table(table)
-    kept = _cache_folder() / f"{_fingerprint(table)}.safetensors"
-    if kept.is_file():
-        return NestedGroups.load(kept, table=table)
-    made = NestedGroups.from_table(table)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    made.save(kept)
+    table = target.embeddings
+    kept = _cache_folder() / _fingerprint(table)
+    for place in (folder, kept):
+        stored = _stored(place, "embedding", target, table)
+        if stored is not None:
+            return stored
+    low = lowest_theta(table)
+    made = NestedGroups.from_table(table, low, target.vocab_size)
+    if len(table) > SMALL_TABLE:
+        made.save(kept)
     return made
 
 
-def _stored_groups(folder: Path, kind: str, table: Tensor | None) -> NestedGroups | None:
-    for path in (folder / f"{kind}.safetensors", folder / kind):
-        if path.exists():
-            return NestedGroups.load(path, table=table)
-    return None
+def _stored(
+    folder: Path | None, kind: str, target: SpeechLM, table: Tensor | None
+) -> NestedGroups | None:
+    """Stored groups over the target's vocabulary; None when there are none for this table."""
+    if folder is None or not (folder / f"{kind}.json").is_file():
+        return None
+    about = json.loads((folder / f"{kind}.json").read_text())
+    if table is not None and about.get("table") != table_hash(table):
+        return None  # the weights were trained or rounded anew
+    found = NestedGroups.load(folder, kind)
+    if found.n_codes != target.n_codes:
+        return None
+    return NestedGroups(
+        found.first, found.second, found.cosines, theta_min=found.theta_min,
+        n_codes=found.n_codes, vocab_size=target.vocab_size, table=found.table, kind=found.kind,
+    )  # fmt: skip
+
+
+def lowest_theta(table: Tensor) -> float:
+    """The theta from which pairs are kept: groups of :data:`LARGEST_MEAN` codes, by a sample."""
+    unit = torch.nn.functional.normalize(table[:: max(1, len(table) // 512)])
+    cosines = unit @ torch.nn.functional.normalize(table).T
+    share = min(0.25, LARGEST_MEAN / len(table))
+    flat = cosines.flatten().sort(descending=True).values
+    return math.floor(100 * float(flat[int(share * (len(flat) - 1))])) / 100
 
 
 def _cache_folder() -> Path:
@@ -250,6 +272,4 @@ def _cache_folder() -> Path:
 
 
 def _fingerprint(table: Tensor) -> str:
-    import hashlib
-
     return hashlib.sha256(table.contiguous().numpy().tobytes()).hexdigest()[:16]

@@ -13,7 +13,7 @@ import numpy as np
 from pcg.acceptance import REGISTRY, Rule, make_rule
 from pcg.codec.codec import Audio
 from pcg.codec.windowed import PreviewStream, decode_long
-from pcg.decoding import Prompt, Round, decode
+from pcg.decoding import MAX_LOOKAHEAD, Prompt, Round, decode
 from pcg.errors import PcgError
 from pcg.sampling import Sampling
 from pcg.text import split_text
@@ -180,8 +180,8 @@ class _Plan:
 def _plan(model: VoiceModel, request: Request) -> _Plan:
     if request.rule != "target" and model.draft is None:
         raise PcgError(f"{model.name} has no draft: choose the rule 'target' or name a draft.")
-    if not 0 <= request.lookahead <= 64:
-        raise PcgError("The lookahead must be between 0 and 64.")
+    if not 0 <= request.lookahead <= MAX_LOOKAHEAD:
+        raise PcgError(f"The lookahead must be between 0 and {MAX_LOOKAHEAD}.")
     if not request.max_seconds > 0:
         raise PcgError("The longest duration must be above zero.")
     sentences = split_text(request.text, english_only=model.english_only)
@@ -236,8 +236,8 @@ def _decode(
 
 
 def _shifted(turn: Round, offset: int, index: int) -> Round:
-    """A round of a later sentence, counted from the start of the request; rows are left out."""
-    return dataclasses.replace(turn, start=turn.start + offset, index=index, rows=None)
+    """A round of a later sentence, counted from the start of the request."""
+    return dataclasses.replace(turn, start=turn.start + offset, index=index)
 
 
 def _finished(

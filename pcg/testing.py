@@ -142,7 +142,7 @@ def tiny_bundled(folder: Path | str, n_codes: int = 512, seed: int = 0) -> Path:
         generator = torch.Generator().manual_seed(seed + 1)
         for weight in target.parameters():
             noise = torch.randn(weight.shape, generator=generator)
-            weight.data += 0.12 * weight.std().nan_to_num(0.0) * noise
+            weight.data += 0.04 * weight.std().nan_to_num(0.0) * noise
     card = {
         "name": "tiny", "prompts": "llasa", "codec": "tones", "n_codes": n_codes,
         "default_theta": 0.25, "tokens_per_second": 50, "licence": "random weights",
