@@ -1,4 +1,4 @@
-"""`python -m pcg listening create | serve | analyse | export`."""
+"""`python -m pcg listening create | serve | analyse | export | remove`."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=int, default=7870)
+    remove = actions.add_parser("remove", help="delete a test with its clips and votes")
+    remove.add_argument("test", help="the id of a test")
+    remove.add_argument("--yes", action="store_true", help="really delete the votes")
+    _common(remove)
     for name, text in (
         ("analyse", "estimates with intervals"),
         ("export", "every vote as CSV or JSON"),
@@ -60,13 +64,18 @@ def _common(parser: argparse.ArgumentParser) -> None:
 
 def _create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "folder", type=Path, help="recordings: SYSTEM/ITEM.wav, ITEM__SYSTEM.wav, or a manifest"
+        "folder",
+        type=Path,
+        help="SYSTEM/ITEM.wav, ITEM__SYSTEM.wav, a manifest, or a run of `evaluate`",
     )
     parser.add_argument("out", type=Path, help="folder to write the test to")
     parser.add_argument("--kind", choices=("ab", "abx", "mos", "mushra"), required=True)
     parser.add_argument(
         "--manifest", type=Path, help="CSV, JSON or JSONL with file, item, system[, text, practice]"
     )
+    parser.add_argument("--count", type=int, default=10, help="utterances to take from a run")
+    parser.add_argument("--arms", default="", help="arms of a run, with commas (default: all)")
+    parser.add_argument("--original", action="store_true", help="add the run's own recordings")
     parser.add_argument("--title", default="Listening test")
     parser.add_argument("--question", default="")
     parser.add_argument("--seed", type=int, default=0, help="of all orders")
@@ -92,16 +101,23 @@ def run(args: argparse.Namespace) -> int:
         "serve": _run_serve,
         "analyse": _run_analyse,
         "export": _run_export,
+        "remove": _run_remove,
     }
     return action[args.action](args)
 
 
 def _run_create(args: argparse.Namespace) -> int:
     from pcg.listening.plan import plan
+    from pcg.listening.runs import is_run, recordings_of_run
     from pcg.listening.sources import build_study, read_folder
 
+    if is_run(args.folder):
+        arms = [name for name in args.arms.split(",") if name]
+        sounds = recordings_of_run(args.folder, args.count, arms, args.original)
+    else:
+        sounds = read_folder(args.folder, args.manifest)
     study = build_study(
-        read_folder(args.folder, args.manifest),
+        sounds,
         args.out,
         kind=args.kind,
         title=args.title,
@@ -152,7 +168,7 @@ def _run_serve(args: argparse.Namespace) -> int:
         for folder in args.tests:
             study, key = desk.add(folder)
             address = f"http://{args.host}:{args.port}/listening/take/{study.id}"
-            print(f"{study.title}: {address}  (owner's key {key})")
+            print(f"{study.title}: {address}" + (f"  (owner's key {key})" if key else ""))
         if not desk.store.study_ids():
             raise PcgError(
                 "There is no test to serve: name a folder made by `python -m pcg listening create`."
@@ -161,6 +177,23 @@ def _run_serve(args: argparse.Namespace) -> int:
         desk.close()
     sys.stdout.flush()
     serve(root, args.host, args.port)
+    return 0
+
+
+def _run_remove(args: argparse.Namespace) -> int:
+    from pcg.listening.desk import Desk
+
+    desk = Desk(_root(args))
+    try:
+        count = desk.store.vote_count(desk.study(args.test).id)
+        if count and not args.yes:
+            raise PcgError(f"This test holds {count} votes: export them, then add --yes.")
+        desk.remove(args.test)
+    finally:
+        desk.close()
+    print(f"Removed {args.test} with {count} votes.")
+    if args.json:
+        print(json.dumps({"removed": args.test, "votes": count}, separators=(",", ":")))
     return 0
 
 

@@ -37,22 +37,31 @@ class Desk:
     # tests
 
     def add(self, folder: Path) -> tuple[Study, str]:
-        """Take over the test in `folder` (its clips are copied) and return it with the owner's key,
-        which is not kept.
+        """Take over the test in `folder` (its clips are copied) and return it with the owner's key.
+
+        The key itself is not kept; it is "" for a test that was here already.
         """
         study = load_study(folder)
         if len(self.store.study_ids()) >= MAX_STUDIES:
-            raise PcgError("This server holds too many tests: remove old ones first.")
+            raise PcgError("This server holds too many tests: `listening remove` old ones first.")
         key = secrets.token_urlsafe(12)
         home = self.folder(study.id)
         for name in {clip.file for item in study.items for clip in item.clips.values()}:
             if not (folder / "clips" / name).is_file():
                 raise PcgError(f"The clip {name} of this test is missing.")
-        self.store.add_study(study.id, study.to_json(), hashlib.sha256(key.encode()).hexdigest())
+        owner = hashlib.sha256(key.encode()).hexdigest()
+        new = self.store.add_study(study.id, study.to_json(), owner)
         if home.resolve() != folder.resolve():
             shutil.copytree(folder / "clips", home / "clips", dirs_exist_ok=True)
             save_study(study, home)
-        return study, key
+        return study, key if new else ""
+
+    def remove(self, study_id: str) -> None:
+        """Delete a test with its clips and votes."""
+        self.store.study_row(study_id)
+        self.store.remove_study(study_id)
+        shutil.rmtree(self.folder(study_id), ignore_errors=True)
+        self._study.cache_clear()
 
     def folder(self, study_id: str) -> Path:
         """Where a test's files lie."""

@@ -78,9 +78,9 @@ class Store:
 
     # tests
 
-    def add_study(self, study_id: str, definition: Mapping[str, Any], owner: str) -> None:
-        """Record a test; adding the same definition again changes nothing, another one under the
-        same id is refused.
+    def add_study(self, study_id: str, definition: Mapping[str, Any], owner: str) -> bool:
+        """Record a test; True when it is new. Adding the same definition again changes nothing,
+        another one under the same id is refused.
         """
         text = json.dumps(definition, sort_keys=True)
         with self._writing() as db:
@@ -97,6 +97,14 @@ class Store:
                 raise Refused(
                     f"A different test already has the id {study_id}: give this one another id."
                 )
+            return known is None
+
+    def remove_study(self, study_id: str) -> None:
+        """Forget a test with its listeners and votes."""
+        with self._writing() as db:
+            for table in ("votes", "servings", "listeners"):
+                db.execute(f"DELETE FROM {table} WHERE study = ?", (study_id,))
+            db.execute("DELETE FROM studies WHERE id = ?", (study_id,))
 
     def study_row(self, study_id: str) -> sqlite3.Row:
         """The stored row of a test."""
