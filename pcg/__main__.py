@@ -22,13 +22,15 @@ COMMANDS = {
 }
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Runs one sub-command; returns the exit status (2 for a mistake in the request)."""
-    arguments = sys.argv[1:] if argv is None else argv
+def build_parser(arguments: list[str]) -> argparse.ArgumentParser:
+    """The parser for ``arguments``: only the sub-command they name is imported.
+
+    Raises:
+        PcgError: when a package that the sub-command needs is not installed.
+    """
     parser = argparse.ArgumentParser(prog="python -m pcg", description=__doc__)
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     asked = next((word for word in arguments if not word.startswith("-")), None)
-    module = None
     for name, about in COMMANDS.items():
         if name != asked:
             subparsers.add_parser(name, help=about, add_help=False)
@@ -36,18 +38,20 @@ def main(argv: list[str] | None = None) -> int:
         try:
             module = importlib.import_module(f"pcg.commands.{name}")
         except ModuleNotFoundError as error:
-            print(
-                f"`{name}` needs {error.name}: pip install -r requirements-dev.txt.",
-                file=sys.stderr,
-            )
-            return 2
+            raise PcgError(
+                f"`{name}` needs {error.name}: pip install -r requirements-dev.txt."
+            ) from error
         module.add_parser(subparsers)
-    args = parser.parse_args(arguments)
-    if module is None:
-        parser.print_help()
-        return 2
+        subparsers.choices[name].set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one sub-command; returns the exit status (2 for a mistake in the request)."""
+    arguments = sys.argv[1:] if argv is None else argv
     try:
-        return int(module.run(args))
+        args = build_parser(arguments).parse_args(arguments)
+        return int(args.run(args))
     except PcgError as error:
         print(f"pcg: {error}", file=sys.stderr)
         return 2

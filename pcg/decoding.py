@@ -147,16 +147,30 @@ def decode(
         raise PcgError(f"The rule {rule.name!r} needs a draft model: choose one, or target only.")
     if lookahead and draft is not None:
         if (draft.vocab_size, draft.end_id) != (target.vocab_size, target.end_id):
-            raise PcgError("Draft and target have different vocabularies: they cannot work together.")
-    room = target.max_positions - len(prompt.ids) - lookahead - 1
+            raise PcgError(
+                "Draft and target have different vocabularies: they cannot work together."
+            )
+    positions = target.max_positions
+    if lookahead and draft is not None:
+        positions = min(positions, draft.max_positions)
+    room = positions - len(prompt.ids)
     if not prompt.ids or room < 1:
         raise PcgError(
-            f"The text and voice prompt take {len(prompt.ids)} of {target.max_positions} "
+            f"The text and voice prompt take {len(prompt.ids)} of {positions} "
             "positions: shorten one of them."
         )
     loop = _Loop(
-        target, draft if lookahead else None, prompt, rule, sampling, lookahead,
-        min(max_tokens, room), seed, keep_rows, adaptive, should_stop,
+        target,
+        draft if lookahead else None,
+        prompt,
+        rule,
+        sampling,
+        lookahead,
+        min(max_tokens, room),
+        seed,
+        keep_rows,
+        adaptive,
+        should_stop,
     )
     return loop.rounds()
 
@@ -224,7 +238,9 @@ class _Loop:
         empty = target_probs[:0]
         verdict = self.rule.judge((), empty, target_probs, self.randomness)
         return self._commit(
-            (), verdict, (drafted - verified, verified - began, time.perf_counter() - drafted),
+            (),
+            verdict,
+            (drafted - verified, verified - began, time.perf_counter() - drafted),
             (empty, target_probs),
         )
 
@@ -251,8 +267,7 @@ class _Loop:
         if self.draft is None:
             return 0
         wanted = self.adaptive.choose() if self.adaptive else self.lookahead
-        return max(0, min(wanted, self.budget - len(self.emitted) - 1, self.lookahead
-                          if not self.adaptive else MAX_LOOKAHEAD))
+        return max(0, min(wanted, self.budget - len(self.emitted) - 1))
 
     def _propose(
         self, helper: Session | None, lookahead: int
@@ -295,7 +310,13 @@ class _Loop:
         if finished is None and self.should_stop and self.should_stop():
             finished = "cancelled"
         result = Round(
-            self.index, start, ids, verdict, tuple(tokens), *seconds, finished,
+            self.index,
+            start,
+            ids,
+            verdict,
+            tuple(tokens),
+            *seconds,
+            finished,
             rows if self.keep_rows else None,
         )
         self.index += 1

@@ -87,8 +87,11 @@ def grouped_law(draft_row: Tensor, target_row: Tensor, groups: AcousticGroups) -
     draft, target = draft_row.double(), target_row.double()
     coarse_draft, coarse_target = (all_coarse_probs(row, groups) for row in (draft, target))
     passed = torch.where(
-        coarse_draft > 0, torch.minimum(coarse_target / coarse_draft.clamp(min=1e-300),
-                                        torch.ones_like(coarse_draft)), 0.0
+        coarse_draft > 0,
+        torch.minimum(
+            coarse_target / coarse_draft.clamp(min=1e-300), torch.ones_like(coarse_draft)
+        ),
+        0.0,
     )
     excess = (coarse_target - coarse_draft).clamp(min=0)
     needed = torch.where(coarse_target > 0, excess / coarse_target.clamp(min=1e-300), 0.0)

@@ -93,13 +93,17 @@ class Trace:
             lines = [line for line in text.splitlines() if line.strip()]
             header = json.loads(lines[0])
             version = header.pop("pcg_trace")
-            if version != VERSION or len(lines) > MAX_ROUNDS:
+            if len(lines) > MAX_ROUNDS:
+                raise PcgError(f"A trace may hold {MAX_ROUNDS:,} rounds; this one is longer.")
+            if version != VERSION:
                 raise PcgError(f"This trace is of version {version}; this program reads {VERSION}.")
             rounds = [round_from_dict(json.loads(line)) for line in lines[1:]]
         except PcgError:
             raise
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            raise PcgError("This file is not a trace: save one from Watch or `say --trace`.") from error
+            raise PcgError(
+                "This file is not a trace: save one from Watch or `say --trace`."
+            ) from error
         return cls(header, rounds)
 
     def _attach(self, side: Path) -> None:
@@ -134,21 +138,35 @@ def _plain(value: Any) -> Any:
 
 def round_to_dict(round_: Round) -> dict[str, Any]:
     """A round as plain JSON values, without its rows."""
-    flat = {f.name: getattr(round_, f.name) for f in fields(round_) if f.name not in ("rows", "verdict")}
+    flat = {
+        f.name: getattr(round_, f.name) for f in fields(round_) if f.name not in ("rows", "verdict")
+    }
     verdict = asdict(round_.verdict)
     return dict(_plain({**flat, "verdict": verdict}))
 
 
 def round_from_dict(data: dict[str, Any]) -> Round:
-    """The round that :func:`round_to_dict` wrote."""
+    """The round that :func:`round_to_dict` wrote; raises ValueError and its like for others."""
     verdict = dict(data["verdict"])
-    judged = []
-    for one in verdict.pop("judgements"):
-        judged.append(Judgement(**{**one, "ratio": float(one["ratio"])}))
+    judged = [_judgement(one) for one in verdict.pop("judgements")]
+    verdict["details"] = dict(verdict.get("details", {}))
+    for key in ("accepted", "next_token", "trials"):
+        verdict[key] = int(verdict[key])
     flat = {key: value for key, value in data.items() if key != "verdict"}
     for key in ("drafted", "emitted"):
         flat[key] = tuple(int(token) for token in flat[key])
+    for key in ("index", "start"):
+        flat[key] = int(flat[key])
+    for key in ("seconds_draft", "seconds_verify", "seconds_judge"):
+        flat[key] = float(flat[key])
     return Round(verdict=Verdict(judgements=tuple(judged), **verdict), **flat)
+
+
+def _judgement(data: dict[str, Any]) -> Judgement:
+    numbers = {key: float(data[key]) for key in ("draft_prob", "target_prob", "u", "ratio")}
+    whole = {key: int(data[key]) for key in ("position", "token")}
+    flags = {key: bool(data[key]) for key in ("accepted", "exact_accepts")}
+    return Judgement(**{**data, **numbers, **whole, **flags})
 
 
 def summarise(rounds: list[Round]) -> dict[str, Any]:
@@ -178,9 +196,7 @@ def summarise(rounds: list[Round]) -> dict[str, Any]:
         "judged": len(judged),
         "accepted": accepted,
         "acceptance_rate": accepted / len(judged) if judged else None,
-        "tokens_per_round": (
-            sum(len(r.emitted) for r in spoken) / len(spoken) if spoken else None
-        ),
+        "tokens_per_round": (sum(len(r.emitted) for r in spoken) / len(spoken) if spoken else None),
         "group_only": sum(one.accepted and not one.exact_accepts for one in judged),
         "by_position": [
             sum(one.accepted for one in judged if one.position == place)

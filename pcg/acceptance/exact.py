@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from pcg.acceptance.rule import Judgement, RuleSpec, Verdict
 from pcg.acceptance.grouped import judge_grouped
+from pcg.acceptance.rule import Judgement, RuleSpec, Verdict
 from pcg.groups import AcousticGroups
 from pcg.randomness import Randomness
 

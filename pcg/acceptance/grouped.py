@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pcg.acceptance.rule import Judgement, Parameter, RuleSpec, Verdict, check_rows, safe_ratio
-from pcg.coarse import MAX_TRIALS, TRIALS_A_BATCH, draw_label, thin
+from pcg.coarse import MAX_TRIALS, TRIALS_A_BATCH, coarse_pair, draw_labels, thin
 from pcg.errors import PcgError
 from pcg.groups import AcousticGroups
 from pcg.randomness import Randomness, as_randomness
@@ -60,19 +60,16 @@ def _judge_token(
     groups: AcousticGroups,
     randomness: Randomness,
 ) -> Judgement:
-    group = draw_label(token, groups, randomness)
-    members = groups.members(group)
-    share = 1.0 / groups.sizes[members].double()
-    draft_coarse = float((draft_row[members] * share).sum())
-    target_coarse = float((target_row[members] * share).sum())
+    group = draw_labels([token], groups, randomness)[0]
+    draft_coarse, target_coarse = coarse_pair(draft_row, target_row, groups, group)
     u, accepted = randomness.passes(target_coarse, draft_coarse)
     draft, target = float(draft_row[token]), float(target_row[token])
     exact = u * draft < target
     ratio = safe_ratio(target_coarse, draft_coarse)
     return Judgement(
         place, token, draft, target, u, ratio, accepted, exact,
-        _explain(accepted, exact, u, ratio, len(members)),
-        group, len(members), draft_coarse, target_coarse,
+        _explain(accepted, exact, u, ratio, groups.size(group)),
+        group, groups.size(group), draft_coarse, target_coarse,
     )
 
 

@@ -140,6 +140,8 @@ def check_rows(
         raise PcgError("The target must give one row for each drafted token and one more.")
     if count and (draft_probs.ndim != 2 or draft_probs.shape != target_probs[:-1].shape):
         raise PcgError("Draft and target must give rows over the same vocabulary.")
+    if count and not (0 <= min(draft_ids) and max(draft_ids) < target_probs.shape[-1]):
+        raise PcgError("A drafted id lies outside the vocabulary of the rows.")
     sums = target_probs.sum(-1)
     if count:
         sums = torch.cat([sums, draft_probs.sum(-1)])
