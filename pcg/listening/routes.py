@@ -91,7 +91,10 @@ def routes(desk: Desk) -> APIRouter:
             data = desk.clip(token)
         except PcgError as error:
             return JSONResponse({"error": str(error)}, status_code=404)
-        return Response(data, media_type="audio/wav", headers={"Cache-Control": "no-store"})
+        headers = {
+            "Cache-Control": "no-store, no-transform"
+        }  # compressed sizes would tell clips apart
+        return Response(data, media_type="audio/wav", headers=headers)
 
     @router.get("/take/{study_id}")
     def take(study_id: str) -> Response:

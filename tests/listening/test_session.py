@@ -189,7 +189,7 @@ def test_http_traffic_never_names_a_system(make, desk, clock):
             clip = call("GET", "/listening/clips/" + slot["clip"])
             assert (
                 clip.headers["content-type"] == "audio/wav"
-                and clip.headers["cache-control"] == "no-store"
+                and clip.headers["cache-control"] == "no-store, no-transform"
             )
         clock.now += 10
         answer = call("POST", base + "/votes", json=vote)
