@@ -1,132 +1,135 @@
-"""Coarse probabilities over overlapping groups, and the residual by thinning (PCG, section 3.2).
+"""Coarse probabilities over overlapping groups, and their residual by thinning.
 
-A token belongs to the groups S(t) and gives each an equal share of its probability:
-w[k, t] = 1 / |S(t)|. Hence P_c(k) = sum over t in G_k of w[k, t] P(t), which sums to 1.
-`draft` and `target` are probability rows, P and Q in the paper. Sums are float64.
+A token's mass is split equally among the groups that contain it (PCG, arXiv 2511.13732):
+``P_c(k) = sum over t in G_k of P(t) / |S(t)|``, where S(t), the groups that contain t, has the
+members of G_t. Sums are in float64 over the groups touched, never over the vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from pcg.groups import AcousticGroups
-from pcg.randomness import RandomSource
+from pcg.randomness import Randomness
 
-TRIALS_AT_ONCE = 8  # thinning trials drawn together
-TRIAL_CAP = 64  # failed trials after which the residual is enumerated exactly instead
-TINY = 1e-12  # a residual of less mass than this is rounding noise
+TRIALS_A_BATCH = 8
+LARGEST_BATCH = 64
+MAX_TRIALS = 1024
+
+
+def coarse_pair(
+    draft_row: Tensor, target_row: Tensor, groups: AcousticGroups, group: int
+) -> tuple[float, float]:
+    """(P_c, Q_c) of one ``group`` under a draft and a target row ``(V,)``."""
+    members = groups.members(group)
+    weights = groups.weights[members]
+    return float(draft_row[members].double() @ weights), float(
+        target_row[members].double() @ weights
+    )
+
+
+def coarse_probs(probs: Tensor, groups: AcousticGroups, chosen: Tensor) -> Tensor:
+    """Coarse probabilities ``(..., n)`` float64 of the groups ``chosen`` ``(n,)``.
+
+    ``probs`` is one row ``(V,)`` or several ``(..., V)``.
+    """
+    members, owner = groups.gather(chosen)
+    mass = probs[..., members] * groups.weights[members]
+    out = mass.new_zeros((*probs.shape[:-1], len(chosen)))
+    return out.index_add_(-1, owner, mass)
+
+
+def coarse_pairs(
+    draft_row: Tensor, target_row: Tensor, groups: AcousticGroups, chosen: list[int]
+) -> tuple[list[float], list[float]]:
+    """(P_c, Q_c) of each of the groups ``chosen`` under a draft and a target row ``(V,)``."""
+    members, owner = groups.gather(torch.tensor(chosen, device=target_row.device))
+    mass = torch.stack([draft_row[members], target_row[members]]) * groups.weights[members]
+    sums = mass.new_zeros((2, len(chosen))).index_add_(1, owner, mass)
+    draft, target = sums.tolist()
+    return draft, target
+
+
+def all_coarse_probs(probs: Tensor, groups: AcousticGroups) -> Tensor:
+    """Coarse probabilities ``(..., V)`` float64 of every group: O(pairs)."""
+    mass = (probs * groups.weights)[..., groups.indices.long()]
+    out = mass.new_zeros(probs.shape)
+    return out.index_add_(-1, groups.rows, mass)
+
+
+def draw_labels(tokens: list[int], groups: AcousticGroups, randomness: Randomness) -> list[int]:
+    """For each token a group that contains it, uniformly: its law is P_c when token ~ P."""
+    places = [groups.start(token) + randomness.index(groups.size(token)) for token in tokens]
+    chosen: list[int] = groups.indices[torch.tensor(places, device=groups.indices.device)].tolist()
+    return chosen
+
+
+def token_alpha(draft_probs: Tensor, target_probs: Tensor) -> Tensor:
+    """``sum min(P, Q)`` ``(...)``: the acceptance probability of exact matching."""
+    return torch.minimum(draft_probs.double(), target_probs.double()).sum(-1)
+
+
+def group_alpha(draft_probs: Tensor, target_probs: Tensor, groups: AcousticGroups) -> Tensor:
+    """``sum min(P_c, Q_c)`` ``(...)``: the acceptance probability of group matching."""
+    return token_alpha(
+        all_coarse_probs(draft_probs, groups), all_coarse_probs(target_probs, groups)
+    )
 
 
 @dataclass(frozen=True)
 class Residual:
-    """What replaces a rejected draft token.
-
-    kind: "residual" (from the positive part of target minus draft) or "fallback" (that part was
-    empty, so drawn from the target). trials: thinning trials used. enumerated: the cap was hit.
-    """
+    """What a rejection emits: ``kind`` is residual, or fallback where the residual has no mass."""
 
     token: int
-    label: int | None
+    group: int
     trials: int
-    kind: str = "residual"
-    enumerated: bool = False
+    exact: bool
+    kind: str
 
 
-def coarse_probs(rows: Tensor, groups: AcousticGroups, labels: Sequence[int]) -> Tensor:
-    """Coarse probability of a few groups: rows (..., V), n labels -> (..., n) float64.
-
-    Costs the sum of the sizes of the groups named, whatever V is.
-    """
-    members = [groups.members(label) for label in labels]
-    flat = torch.cat(members) if len(members) != 1 else members[0]
-    flat = flat.to(rows.device)
-    shares = rows.index_select(-1, flat).double() * groups.weights.to(rows.device)[flat]
-    if len(members) == 1:
-        return shares.sum(-1, keepdim=True)
-    sizes = [len(part) for part in members]
-    return torch.stack([part.sum(-1) for part in shares.split(sizes, -1)], -1)
-
-
-def coarse_all(rows: Tensor, groups: AcousticGroups) -> Tensor:
-    """Coarse probability of every group: rows (..., V) -> (..., V) float64, each summing to 1.
-
-    Costs every membership once; meant for enumeration and analysis, not for the decoding loop.
-    """
-    weighted = (rows.double() * groups.weights).reshape(-1, groups.vocab_size)
-    sums = [
-        torch.segment_reduce(row[groups.indices], "sum", offsets=groups.indptr) for row in weighted
-    ]
-    return torch.stack(sums).reshape(rows.shape) if sums else rows.double()
-
-
-def draw_labels(tokens: Sequence[int], groups: AcousticGroups, source: RandomSource) -> list[int]:
-    """For each token a group that contains it, uniform over S(t): P_c is the law of the label."""
-    places = source.index([groups.size(token) for token in tokens])
-    return [
-        int(groups.indices[groups.bounds[token] + place])
-        for token, place in zip(tokens, places, strict=True)
-    ]
-
-
-def overlap(draft: Tensor, target: Tensor) -> Tensor:
-    """alpha = sum of min(P, Q), the chance that a draft is kept: rows (..., V) -> (...) float64."""
-    return torch.minimum(draft.double(), target.double()).sum(-1)
-
-
-def group_overlap(draft: Tensor, target: Tensor, groups: AcousticGroups) -> Tensor:
-    """alpha_c = sum of min(P_c, Q_c) over all groups: rows (..., V) -> (...) float64."""
-    return overlap(coarse_all(draft, groups), coarse_all(target, groups))
-
-
-def group_residual(
-    draft: Tensor,
-    target: Tensor,
+def thin(
+    draft_probs: Tensor,
+    target_probs: Tensor,
     groups: AcousticGroups,
-    source: RandomSource,
-    *,
-    at_once: int = TRIALS_AT_ONCE,
-    cap: int = TRIAL_CAP,
+    randomness: Randomness,
+    max_trials: int = MAX_TRIALS,
+    batch: int = TRIALS_A_BATCH,
 ) -> Residual:
-    """A token whose group follows (Q_c - P_c)_+ / Z, by thinning; rows (V,).
+    """Draws (token, group) whose group has the law ``(Q_c - P_c)+ / Z``.
 
-    A trial draws t' from Q and k' uniformly from S(t'), and passes iff u Q_c(k') < Q_c(k') -
-    P_c(k'): label k comes out with probability (Q_c - P_c)_+(k). Trials are independent, so the
-    first to pass has the law wanted, after 1 / Z trials on average. After `cap` failures the same
-    law is drawn by enumeration.
+    One trial: t ~ Q, k uniform over S(t), pass if ``u Q_c(k) < Q_c(k) - P_c(k)``. Trials are drawn
+    ``batch`` at a time, each batch twice the one before, and the first that passes counts. After
+    ``max_trials`` the residual is enumerated exactly; the law is the same.
     """
+    done = 0
+    while done < max_trials:
+        count = min(batch, max_trials - done)
+        batch = min(2 * batch, max(batch, LARGEST_BATCH))
+        tokens = randomness.categoricals(target_probs, count).tolist()
+        labels = draw_labels(tokens, groups, randomness)
+        draft, target = coarse_pairs(draft_probs, target_probs, groups, labels)
+        for place, (below, above) in enumerate(zip(draft, target, strict=True)):
+            if randomness.passes(above - below, above)[1]:
+                return Residual(tokens[place], labels[place], done + place + 1, False, "residual")
+        done += count
+    return _enumerated(draft_probs, target_probs, groups, randomness, done)
 
-    def margins(tokens: list[int]) -> tuple[list[int | None], list[float], list[float]]:
-        labels = draw_labels(tokens, groups, source)
-        pairs = coarse_probs(torch.stack([draft, target]), groups, labels)
-        drafts, targets = pairs.tolist()
-        return list(labels), targets, [q - p for p, q in zip(drafts, targets, strict=True)]
 
-    def enumerate_all() -> tuple[Tensor, Tensor | None]:
-        return (coarse_all(target, groups) - coarse_all(draft, groups)).clamp_(min=0.0), None
-
-    return _thin(target, margins, enumerate_all, source, groups, at_once, cap)
-
-
-def token_residual(
-    draft: Tensor,
-    target: Tensor,
-    source: RandomSource,
-    *,
-    at_once: int = TRIALS_AT_ONCE,
-    cap: int = TRIAL_CAP,
+def _enumerated(
+    draft_probs: Tensor,
+    target_probs: Tensor,
+    groups: AcousticGroups,
+    randomness: Randomness,
+    trials: int,
 ) -> Residual:
-    """A token from (Q - P)_+ / Z, the residual of exact speculative decoding; rows (V,).
-
-    Drawn by the same thinning as `group_residual`, so that exact decoding and PCG with groups of
-    one token spend the same random numbers on the same choices.
-    """
-
-    def margins(tokens: list[int]) -> tuple[list[int | None], list[float], list[float]]:
-        ids = torch.tensor(tokens, device=target.device)
-        drafts, targets = draft[ids].double().tolist(), target[ids].double().tolist()
-        return [None] * len(tokens), targets, [q - p for p, q in zip(drafts, targets, strict=True)]
-    ...
+    """The exact residual: a label in proportion to ``(Q_c - P_c)+``, then a member by Q."""
+    target = all_coarse_probs(target_probs, groups)
+    excess = (target - all_coarse_probs(draft_probs, groups)).clamp(min=0)
+    kind = "residual" if float(excess.sum()) > 1e-12 else "fallback"
+    label = randomness.categorical(excess if kind == "residual" else target)
+    members = groups.members(label)
+    mass = target_probs[members] * groups.weights[members]
+    return Residual(int(members[randomness.categorical(mass)]), label, trials, True, kind)

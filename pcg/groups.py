@@ -1,308 +1,350 @@
-"""Acoustic Similarity Groups: which speech tokens sound alike (PCG, section 3.1).
+"""Acoustic Similarity Groups: one overlapping group for each speech token.
 
-Group k holds the ids whose embedding has a cosine above theta with that of k. Cosine is
-symmetric, so S(t), the groups that contain t, is G_t itself: one symmetric, reflexive adjacency
-serves both. Every id has a group; ids that are not speech codes are alone in theirs.
+``G_k = {t : cos(Emb(k), Emb(t)) > theta}`` (PCG, arXiv 2511.13732). Cosine is symmetric, so the
+groups that contain t are the members of t's own group: one symmetric, reflexive adjacency in
+compressed rows serves both roles. Each pair is computed once in float32 and mirrored.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+import json
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from pcg.errors import PcgError
-from pcg.group_files import read_group_file, table_hash, write_group_file
-from pcg.similarity import cosine_pairs
 
-_LARGEST_EVERYTHING = 8192  # a single group of V ids stores V * V entries
+VERSION = 1
+BLOCK = 1024
+CACHED = 8
 
 
-@dataclass(frozen=True, eq=False)
+def check_theta(theta: float) -> float:
+    """``theta`` as a float in (-1, 1]; raises PcgError otherwise."""
+    theta = float(theta)
+    if not -1 < theta <= 1:
+        raise PcgError("theta must be above -1 and at most 1 (0.4 is a usual value).")
+    return theta
+
+
+def table_hash(table: Tensor) -> str:
+    """SHA-256 of a table's float32 values and shape."""
+    data = table.detach().cpu().float().contiguous()
+    return hashlib.sha256(str(tuple(data.shape)).encode() + data.numpy().tobytes()).hexdigest()
+
+
 class AcousticGroups:
-    """A fixed set of groups as a CSR adjacency over the compact vocabulary.
+    """Groups over a vocabulary of ``vocab_size`` ids of which the first ``n_codes`` are speech.
 
-    indptr (V+1,) int64 and indices (nnz,) int32: row k lists G_k in rising order. `n_codes` ids
-    are speech codes; `theta` is the cosine they were cut at; `kind` names what was compared
-    ("embedding", "mel", "singletons", "everything").
+    ``indptr`` (vocab_size + 1,) int64 and ``indices`` (pairs,) int32: the members of group k are
+    ``indices[indptr[k]:indptr[k + 1]]``, ascending. Ids beyond the codes are alone in their group.
+    ``sizes`` (vocab_size,) int64; ``weights`` float64 are 1 / sizes, a token's share of each group.
     """
 
-    indptr: Tensor
-    indices: Tensor
-    theta: float
-    vocab_size: int
-    n_codes: int
-    kind: str = "embedding"
-    table_hash: str = ""
+    def __init__(
+        self, indptr: Tensor, indices: Tensor, n_codes: int, theta: float, kind: str = "embedding"
+    ) -> None:
+        if len(indptr) < 2 or int(indptr[-1]) != len(indices) or not len(indices):
+            raise PcgError("These groups are empty or damaged: build them again.")
+        self.indptr, self.indices = indptr.long(), indices.int()
+        self.n_codes, self.theta, self.kind = n_codes, theta, kind
+        self.vocab_size = len(indptr) - 1
+        self.sizes = self.indptr.diff()
+        self.weights = 1.0 / self.sizes.double()
+        if bool((self.sizes < 1).any()):
+            raise PcgError("A group without members: build the groups again.")
+        self._bounds: list[int] = self.indptr.tolist()
 
-    def __post_init__(self) -> None:
-        check_theta(self.theta)
-        if self.indptr.shape != (self.vocab_size + 1,) or int(self.indptr[-1]) != len(self.indices):
-            raise PcgError("These groups are damaged: row bounds and members do not fit; rebuild.")
-        if not 0 <= self.n_codes <= self.vocab_size:
-            raise PcgError("Groups cannot have more speech codes than the vocabulary has ids.")
+    def members(self, group: int) -> Tensor:
+        """Ids of ``group``, ascending, int64."""
+        return self.indices[self._bounds[group] : self._bounds[group + 1]].long()
+
+    def start(self, group: int) -> int:
+        """Where the members of ``group`` start in ``indices``."""
+        return self._bounds[group]
+
+    def size(self, group: int) -> int:
+        """How many members ``group`` has."""
+        return self._bounds[group + 1] - self._bounds[group]
 
     @cached_property
-    def sizes(self) -> Tensor:
-        """(V,) int64: |G_k|, which is also |S(k)|."""
-        return self.indptr[1:] - self.indptr[:-1]
-
-    @cached_property
-    def weights(self) -> Tensor:
-        """(V,) float64: 1 / |S(t)|, the equal split of a token among the groups it is in."""
-        return self.sizes.double().reciprocal()
-
-    @cached_property
-    def bounds(self) -> list[int]:
-        """`indptr` as Python numbers: a row is found without touching a tensor."""
-        bounds: list[int] = self.indptr.tolist()
-        return bounds
-
-    def members(self, label: int) -> Tensor:
-        """(|G_k|,) int32, rising: the ids in group `label`, which are also the groups S(label)."""
-        if not 0 <= label < self.vocab_size:
-            raise PcgError(f"Group {label} does not exist; these groups have {self.vocab_size}.")
-        return self.indices[self.bounds[label] : self.bounds[label + 1]]
-
-    def size(self, label: int) -> int:
-        """|G_k| as a Python number."""
-        return self.bounds[label + 1] - self.bounds[label]
-
-    def stats(self) -> dict[str, float | int | str]:
-        """Sizes over the speech codes: mean, median, largest, share alone; bytes of the members."""
-        sizes = self.sizes[: self.n_codes].double()
-        if not len(sizes):
-            sizes = torch.ones(1, dtype=torch.float64)
-        return {
-            "kind": self.kind,
-            "theta": self.theta,
-            "n_codes": self.n_codes,
-            "vocab_size": self.vocab_size,
-            "mean_size": float(sizes.mean()),
-            "median_size": float(sizes.median()),
-            "largest": int(sizes.max()),
-            "share_alone": float((sizes == 1).double().mean()),
-            "entries": len(self.indices),
-            "bytes": self.indices.element_size() * len(self.indices),
-        }
-
-    def check(self) -> None:
-        """Raise `PcgError` unless the adjacency is reflexive, symmetric and in range."""
-        rows = torch.repeat_interleave(torch.arange(self.vocab_size), self.sizes.cpu())
-        columns = self.indices.long().cpu()
-        if bool(((columns < 0) | (columns >= self.vocab_size)).any()):
-            raise PcgError("These groups are damaged: a member lies outside the vocabulary.")
-        forward = rows * self.vocab_size + columns
-        backward = (columns * self.vocab_size + rows).sort().values
-        if not torch.equal(forward, backward):
-            raise PcgError("These groups are damaged: membership is not symmetric; rebuild them.")
-        if int((rows == columns).sum()) != self.vocab_size:
-            raise PcgError("These groups are damaged: an id is missing from its own group.")
-
-    def to(self, device: str | torch.device) -> AcousticGroups:
-        """The same groups with their tensors on `device`."""
-        return AcousticGroups(
-            self.indptr.to(device), self.indices.to(device), self.theta, self.vocab_size,
-            self.n_codes, self.kind, self.table_hash,
-        )  # fmt: skip
-
-    @classmethod
-    def from_table(
-        cls, table: Tensor, theta: float, vocab_size: int | None = None, *, kind: str = "embedding",
-        progress: bool = False,
-    ) -> AcousticGroups:  # fmt: skip
-        """Groups of the rows of `table` (n_codes, d) at cosine `theta` in (-1, 1]."""
-        nested = NestedGroups.from_table(table, theta, vocab_size, kind=kind, progress=progress)
-        return nested.at(theta)
-
-    @classmethod
-    def singletons(cls, vocab_size: int) -> AcousticGroups:
-        """Every id alone: PCG with these groups is exact speculative decoding."""
-        ids = torch.arange(vocab_size + 1)
-        return cls(ids, ids[:-1].int(), 1.0, vocab_size, vocab_size, "singletons")
-
-    @classmethod
-    def everything(cls, vocab_size: int, n_codes: int | None = None) -> AcousticGroups:
-        """One group of all `n_codes` codes (default: all ids), the rest alone: accepts all."""
-        codes = vocab_size if n_codes is None else n_codes
-        if codes > _LARGEST_EVERYTHING:
-            raise PcgError(f"One group of everything is for {_LARGEST_EVERYTHING} ids or fewer.")
-        rest = torch.arange(codes, vocab_size, dtype=torch.int32)
-        members = torch.arange(codes, dtype=torch.int32).repeat(codes)
-        sizes = torch.cat([torch.full((codes,), codes), torch.ones(len(rest), dtype=torch.int64)])
-        indptr = torch.cat([torch.zeros(1, dtype=torch.int64), sizes.cumsum(0)])
-        indices = torch.cat([members, rest])
-        return cls(indptr, indices, -0.999, vocab_size, codes, "everything")
-
-    def save(self, path: str | Path) -> Path:
-        """Write `path` (a folder, or a name ending in .safetensors) and the JSON beside it."""
-        tensors = {"indptr": self.indptr, "indices": self.indices}
-        about = {
-            "theta": self.theta, "vocab_size": self.vocab_size, "n_codes": self.n_codes,
-            "kind": self.kind, "table": self.table_hash, "stats": self.stats(),
-        }  # fmt: skip
-        return write_group_file(path, "groups", tensors, about)
-
-    @classmethod
-    def load(cls, path: str | Path, table: Tensor | None = None) -> AcousticGroups:
-        """Read what `save` wrote; with `table`, refuse groups that were built from another one."""
-        tensors, about = read_group_file(path, "groups", ("indptr", "indices"), table)
-        return cls(
-            tensors["indptr"], tensors["indices"], float(about["theta"]), int(about["vocab_size"]),
-            int(about["n_codes"]), str(about["kind"]), str(about["table"]),
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class NestedGroups:
-    """Every pair of codes with a cosine above `theta_min`, so that a higher theta is a filter.
-
-    rows, columns (n,) int32 with row < column, in order of (row, column), and their cosines (n,)
-    float32: each pair once. `at(theta)` gives the groups; the last few are kept.
-    """
-
-    rows: Tensor
-    columns: Tensor
-    cosines: Tensor
-    theta_min: float
-    vocab_size: int
-    n_codes: int
-    kind: str = "embedding"
-    table_hash: str = ""
-    _cache: dict[float, AcousticGroups] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        check_theta(self.theta_min)
-        if not len(self.rows) == len(self.columns) == len(self.cosines):
-            raise PcgError("These nested groups are damaged: pairs and cosines differ; rebuild.")
-
-    @classmethod
-    def from_table(
-        cls, table: Tensor, theta_min: float, vocab_size: int | None = None, *,
-        kind: str = "embedding", progress: bool = False, block: int = 2048,
-    ) -> NestedGroups:  # fmt: skip
-        """Compare the rows of `table` (n_codes, d) blockwise, in float32, each pair once.
-
-        `vocab_size` (default n_codes + 1: the codes and the end of speech) may exceed the codes;
-        the ids beyond them are alone. The table may be on a CUDA device; the result is on the CPU.
-        """
-        check_theta(theta_min)
-        if table.ndim != 2 or not len(table):
-            raise PcgError("Groups need a table of one embedding row for each speech code.")
-        n_codes = len(table)
-        vocab_size = n_codes + 1 if vocab_size is None else vocab_size
-        if vocab_size < n_codes:
-            raise PcgError(f"The table has {n_codes} rows, more than the {vocab_size} ids given.")
-        rows, columns, cosines = cosine_pairs(table, theta_min, block=block, progress=progress)
-        return cls(
-            rows, columns, cosines, theta_min, vocab_size, n_codes, kind, table_hash(table)
+    def rows(self) -> Tensor:
+        """The group of each entry of ``indices``, int64."""
+        return torch.repeat_interleave(
+            torch.arange(self.vocab_size, device=self.indices.device), self.sizes
         )
 
-    @cached_property
-    def adjacency(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The pairs mirrored and the diagonal added: row bounds (V+1,), columns, cosines.
+    def gather(self, groups: Tensor) -> tuple[Tensor, Tensor]:
+        """Members of several groups end to end, and for each the place of its group in ``groups``."""
+        sizes = self.sizes[groups]
+        owner = torch.repeat_interleave(torch.arange(len(groups), device=sizes.device), sizes)
+        shift = self.indptr[groups] - (sizes.cumsum(0) - sizes)
+        places = torch.arange(len(owner), device=sizes.device) + shift[owner]
+        return self.indices[places].long(), owner
 
-        The columns of a row rise; the diagonal's cosine is written as 2, above every theta.
-        """
-        ids = torch.arange(self.vocab_size, dtype=torch.int64)
-        rows, columns = self.rows.long(), self.columns.long()
-        key = torch.cat(
-            [rows * self.vocab_size + columns, columns * self.vocab_size + rows,
-             ids * (self.vocab_size + 1)]
-        )  # fmt: skip
-        cosines = torch.cat([self.cosines, self.cosines, torch.full((len(ids),), 2.0)])
-        key, order = key.sort()
-        counts = torch.bincount(key // self.vocab_size, minlength=self.vocab_size)
-        return row_bounds(counts), (key % self.vocab_size).int(), cosines[order]
+    def stats(self) -> dict[str, float]:
+        """Sizes over speech codes: mean, median, largest, share of singletons."""
+        sizes = self.sizes[: self.n_codes].float()
+        return {
+            "theta": self.theta,
+            "mean": float(sizes.mean()),
+            "median": float(sizes.median()),
+            "largest": int(sizes.max()),
+            "singletons": float((sizes == 1).float().mean()),
+            "pairs": len(self.indices),
+        }
 
-    def at(self, theta: float) -> AcousticGroups:
-        """The groups at `theta`, which must not lie below `theta_min`."""
-        check_theta(theta)
-        if theta < self.theta_min:
-            raise PcgError(
-                f"theta {theta:g} is below {self.theta_min:g}, the lowest these groups were built "
-                "for; raise it or rebuild them with a lower theta_min."
-            )
-        if theta not in self._cache:
-            while len(self._cache) >= 4:
-                self._cache.pop(next(iter(self._cache)), None)
-            self._cache[theta] = self._filter(theta)
-        return self._cache[theta]
-
-    def _filter(self, theta: float) -> AcousticGroups:
-        bounds, columns, cosines = self.adjacency
-        kept = cosines > theta
-        passed = torch.cat([torch.zeros(1, dtype=torch.int64), kept.cumsum(0)])
+    def to(self, device: torch.device | str) -> AcousticGroups:
         return AcousticGroups(
-            passed[bounds], columns[kept], theta, self.vocab_size, self.n_codes, self.kind,
-            self.table_hash,
-        )  # fmt: skip
-
-    @cached_property
-    def _falling(self) -> Tensor:
-        return self.cosines.sort(descending=True).values
-
-    def mean_size(self, theta: float) -> float:
-        """Mean |G_k| over the speech codes at `theta`."""
-        check_theta(theta)
-        if theta < self.theta_min:
-            raise PcgError(f"theta {theta:g} is below {self.theta_min:g}, the lowest built for.")
-        above = torch.searchsorted(-self._falling, torch.tensor(-theta, dtype=torch.float32))
-        return 1.0 + 2.0 * int(above) / self.n_codes
-
-    def calibrate(self, mean_size: float) -> float:
-        """The theta at which the mean group size over the codes comes closest to `mean_size`."""
-        if mean_size < 1.0:
-            raise PcgError(f"The mean group size must be 1 or more, not {mean_size:g}.")
-        pairs = round((mean_size - 1.0) * self.n_codes / 2.0)
-        if pairs > len(self.cosines):
-            raise PcgError(
-                f"These groups reach a mean size of {self.mean_size(self.theta_min):.1f} at most; "
-                f"rebuild them with a theta_min below {self.theta_min:g}."
-            )
-        if pairs == len(self.cosines):
-            return self.theta_min
-        return max(float(self._falling[pairs]), self.theta_min)
-
-    @property
-    def thetas(self) -> tuple[float, ...]:
-        """A grid from `theta_min` to just past the closest pair, at most 41 steps."""
-        top = min(1.0, float(self._falling[0])) if len(self.cosines) else self.theta_min
-        steps = max(1, min(40, round((top - self.theta_min) / 0.01)))
-        width = (top - self.theta_min) / steps
-        return tuple(round(self.theta_min + i * width, 6) for i in range(steps)) + (top,)
-
-    def save(self, path: str | Path) -> Path:
-        """Write `path` (a folder, or a name ending in .safetensors) and the JSON beside it."""
-        tensors = {"rows": self.rows, "columns": self.columns, "cosines": self.cosines}
-        about = {
-            "theta_min": self.theta_min, "vocab_size": self.vocab_size, "n_codes": self.n_codes,
-            "kind": self.kind, "table": self.table_hash,
-            "mean_size_at_theta_min": self.mean_size(self.theta_min),
-        }  # fmt: skip
-        return write_group_file(path, "nested-groups", tensors, about)
+            self.indptr.to(device), self.indices.to(device), self.n_codes, self.theta, self.kind
+        )
 
     @classmethod
-    def load(cls, path: str | Path, table: Tensor | None = None) -> NestedGroups:
-        """Read what `save` wrote; with `table`, refuse groups that were built from another one."""
-        names = ("rows", "columns", "cosines")
-        tensors, about = read_group_file(path, "nested-groups", names, table)
+    def from_table(
+        cls, table: Tensor, theta: float, vocab_size: int | None = None, **options: Any
+    ) -> AcousticGroups:
+        """Groups of an embedding table ``(n_codes, d)`` at one ``theta``."""
+        return NestedGroups.from_table(table, theta, vocab_size, **options).at(theta)
+
+    @classmethod
+    def singletons(cls, vocab_size: int, n_codes: int | None = None) -> AcousticGroups:
+        """Every id alone: PCG is then SD."""
+        ids = torch.arange(vocab_size + 1)
+        return cls(ids, ids[:-1], n_codes or vocab_size, 1.0, "singletons")
+
+    @classmethod
+    def everything(cls, vocab_size: int) -> AcousticGroups:
+        """One group of everything, held by every id: everything is accepted."""
+        indptr = torch.arange(vocab_size + 1) * vocab_size
+        return cls(indptr, torch.arange(vocab_size).repeat(vocab_size), vocab_size, -1.0, "all")
+
+    @classmethod
+    def from_sets(cls, sets: list[list[int]], n_codes: int | None = None) -> AcousticGroups:
+        """Groups from member lists, made symmetric and reflexive."""
+        count = len(sets)
+        dense = torch.eye(count, dtype=torch.bool)
+        for row, members in enumerate(sets):
+            dense[row, members] = True
+        dense |= dense.T.clone()
+        indptr = torch.cat([torch.zeros(1, dtype=torch.long), dense.sum(1).cumsum(0)])
+        return cls(indptr, dense.nonzero()[:, 1], n_codes or count, 0.0, "sets")
+
+
+class NestedGroups:
+    """Every pair above the lowest theta with its cosine, so that a higher theta is a filter.
+
+    ``first`` < ``second`` int32 and ``cosines`` float32, each ``(pairs,)``.
+    """
+
+    def __init__(
+        self,
+        first: Tensor,
+        second: Tensor,
+        cosines: Tensor,
+        *,
+        theta_min: float,
+        n_codes: int,
+        vocab_size: int,
+        table: str,
+        kind: str = "embedding",
+    ) -> None:
+        self.first, self.second, self.cosines = first.int(), second.int(), cosines.float()
+        self.theta_min, self.n_codes, self.vocab_size = theta_min, n_codes, vocab_size
+        self.table, self.kind = table, kind
+        self._sorted = self.cosines.sort().values
+        self._cache: dict[float, AcousticGroups] = {}
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Tensor,
+        theta_min: float,
+        vocab_size: int | None = None,
+        *,
+        kind: str = "embedding",
+        block: int = BLOCK,
+        progress: Callable[[float], None] | None = None,
+    ) -> NestedGroups:
+        """Blockwise over the upper triangle of ``table @ table.T``; float32, CPU or CUDA.
+
+        ``table`` ``(n_codes, d)``: the target's input embeddings of the speech codes, or Mel
+        features of decoded tokens (``kind="mel"``). A row of zeros is alone in its group.
+        ``vocab_size`` (at least ``n_codes``) adds singletons for ids that are not speech.
+
+        Raises:
+            PcgError: for a table that is not finite or not 2-D, or theta outside (-1, 1].
+        """
+        theta_min = check_theta(theta_min)
+        if table.ndim != 2 or not len(table) or not bool(torch.isfinite(table).all()):
+            raise PcgError("The embedding table must be a finite matrix (codes, width).")
+        count = len(table)
+        if vocab_size is not None and vocab_size < count:
+            raise PcgError("The vocabulary is smaller than the embedding table it should hold.")
+        parts: list[tuple[Tensor, Tensor, Tensor]] = []
+        blocks = range(0, count, block)
+        units = [_unit(table[at : at + block]) for at in blocks] if count <= 16 * block else None
+        for i, row in enumerate(blocks):
+            left = units[i] if units else _unit(table[row : row + block])
+            for j, column in enumerate(blocks):
+                if column < row:
+                    continue
+                right = units[j] if units else _unit(table[column : column + block])
+                cosine = left @ right.T
+                found = (cosine.triu(1) if row == column else cosine) > theta_min
+                if row == column:
+                    found &= torch.ones_like(found).triu(1)
+                a, b = found.nonzero(as_tuple=True)
+                parts.append(((a + row).int().cpu(), (b + column).int().cpu(), cosine[a, b].cpu()))
+            if progress:
+                progress((i + 1) / len(blocks))
+        first, second, cosines = (torch.cat(list(part)) for part in zip(*parts, strict=True))
         return cls(
-            tensors["rows"], tensors["columns"], tensors["cosines"], float(about["theta_min"]),
-            int(about["vocab_size"]), int(about["n_codes"]), str(about["kind"]),
-            str(about["table"]),
-        )  # fmt: skip
+            first,
+            second,
+            cosines,
+            theta_min=theta_min,
+            n_codes=count,
+            vocab_size=vocab_size or count,
+            table=table_hash(table),
+            kind=kind,
+        )
+
+    def at(self, theta: float) -> AcousticGroups:
+        """The groups at ``theta``, which must not be below ``theta_min``; kept once made."""
+        theta = check_theta(theta)
+        if theta < self.theta_min - 1e-9:
+            raise PcgError(
+                f"These groups were stored from theta {self.theta_min:g} up: choose a higher theta."
+            )
+        found = self._cache.get(theta)
+        if found is None:
+            found = self._build(theta)
+            if len(self._cache) >= CACHED:
+                self._cache.pop(next(iter(list(self._cache)), theta), None)
+            self._cache[theta] = found
+        return found
+
+    @cached_property
+    def _both_ways(self) -> tuple[Tensor, Tensor, Tensor]:
+        """(rows, columns, cosines) of every pair both ways and of every id with itself, in order.
+
+        An id's cosine with itself is stored as 2: no theta takes it out.
+        """
+        own = torch.arange(self.vocab_size, dtype=torch.int32)
+        rows = torch.cat([self.first, self.second, own])
+        columns = torch.cat([self.second, self.first, own])
+        order = (rows.long() * self.vocab_size + columns).argsort()
+        cosines = torch.cat([self.cosines, self.cosines, torch.full(own.shape, 2.0)])
+        return rows[order], columns[order], cosines[order]
+
+    def _build(self, theta: float) -> AcousticGroups:
+        rows, columns, cosines = self._both_ways
+        kept = cosines > theta
+        counts = torch.bincount(rows[kept], minlength=self.vocab_size)
+        indptr = torch.cat([torch.zeros(1, dtype=torch.long), counts.cumsum(0)])
+        return AcousticGroups(indptr, columns[kept], self.n_codes, theta, self.kind)
+
+    def cosine(self, one: int, other: int) -> float | None:
+        """Stored cosine of two codes, 1 for the same, None when it is below ``theta_min``."""
+        if one == other:
+            return 1.0
+        rows, columns, cosines = self._both_ways
+        ends = torch.searchsorted(rows, torch.tensor([one, one + 1], dtype=torch.int32)).tolist()
+        near = columns[ends[0] : ends[1]]
+        place = int(torch.searchsorted(near, torch.tensor(other, dtype=torch.int32)))
+        found = place < len(near) and int(near[place]) == other
+        return float(cosines[ends[0] + place]) if found else None
+
+    def mean_size(self, theta: float) -> float:
+        """Mean size of the speech codes' groups at ``theta``, without building them."""
+        check_theta(theta)
+        above = len(self._sorted) - int(torch.searchsorted(self._sorted, theta, right=True))
+        return 1.0 + 2.0 * above / self.n_codes
+
+    @property
+    def thetas(self) -> list[float]:
+        """A grid from ``theta_min`` to 0.95 in steps of 0.01."""
+        low = round(self.theta_min * 100)
+        return [step / 100 for step in range(low, 96)]
+
+    def calibrate(self, mean_size: float) -> float:
+        """The theta whose groups have this mean size, from 1 (singletons) up.
+
+        Raises:
+            PcgError: when the stored pairs do not reach that size.
+        """
+        pairs = round((mean_size - 1.0) * self.n_codes / 2)
+        if pairs < 0 or pairs > len(self._sorted):
+            largest = self.mean_size(self.theta_min)
+            raise PcgError(f"The mean group size must be between 1 and {largest:.1f} here.")
+        if pairs == 0:
+            return 1.0
+        if pairs == len(self._sorted):
+            return self.theta_min
+        return float(self._sorted[-pairs] + self._sorted[-pairs - 1]) / 2
+
+    def save(self, folder: Path | str) -> None:
+        """Writes ``{kind}.safetensors`` and ``{kind}.json`` into ``folder``."""
+        from safetensors.torch import save_file
+
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        order = (self.first.long() * self.n_codes + self.second).argsort()
+        small = torch.uint16 if self.n_codes <= 65_536 else torch.int32
+        arrays = {
+            "first": self.first[order].to(small),
+            "second": self.second[order].to(small),
+            "cosines": self.cosines[order],
+        }
+        save_file(arrays, folder / f"{self.kind}.safetensors")
+        about = {
+            "version": VERSION,
+            "kind": self.kind,
+            "theta_min": self.theta_min,
+            "n_codes": self.n_codes,
+            "vocab_size": self.vocab_size,
+            "table": self.table,
+        }
+        (folder / f"{self.kind}.json").write_text(json.dumps(about, indent=1))
+
+    @classmethod
+    def load(
+        cls, folder: Path | str, kind: str = "embedding", table: Tensor | None = None
+    ) -> NestedGroups:
+        """Reads what :meth:`save` wrote; with ``table`` also checks that it was built from it.
+
+        Raises:
+            PcgError: when files are missing, damaged, of another version or of another table.
+        """
+        from safetensors.torch import load_file
+
+        folder = Path(folder)
+        try:
+            about = json.loads((folder / f"{kind}.json").read_text())
+            arrays = load_file(folder / f"{kind}.safetensors")
+            first, second = arrays["first"].int(), arrays["second"].int()
+            cosines = arrays["cosines"].float()
+            version = about["version"]
+            known = {k: about[k] for k in ("theta_min", "n_codes", "vocab_size", "table", "kind")}
+        except Exception as error:
+            raise PcgError(
+                f"No usable {kind} groups in {folder.name}: build them again."
+            ) from error
+        if version != VERSION:
+            raise PcgError(f"These groups are of version {version}: build them again.")
+        if table is not None and table_hash(table) != known["table"]:
+            raise PcgError(
+                "These groups were built from another embedding table: build them again."
+            )
+        return cls(first, second, cosines, **known)
 
 
-def row_bounds(counts: Tensor) -> Tensor:
-    """(V,) counts -> (V+1,) int64 bounds of a CSR."""
-    return torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)])
-
-
-def check_theta(theta: float) -> None:
-    """Raise `PcgError` unless theta is a cosine in (-1, 1]."""
-    if not -1.0 < theta <= 1.0:
-        raise PcgError(f"theta must be a cosine in (-1, 1], not {theta}.")
+def _unit(rows: Tensor) -> Tensor:
+    rows = rows.float()
+    length = rows.norm(dim=1, keepdim=True)
+    return torch.where(length > 0, rows / length.clamp(min=1e-20), torch.zeros_like(rows))

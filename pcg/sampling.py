@@ -1,27 +1,30 @@
-"""Where logits become probabilities, and where tokens are drawn from them: the only place.
+"""Logits to probabilities, in one place, and draws from an explicit generator.
 
-Draft and target go through the same `Sampling`, in float32, and the ratio of an acceptance rule
-uses the very rows the tokens were drawn from.
+Draft and target use the same :class:`Sampling`, in float32, so that the ratio of an acceptance
+rule compares the very rows that tokens were drawn from.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from pcg.errors import PcgError
-from pcg.randomness import RandomSource, as_randomness
 
-_FIRST_NUCLEUS = 512  # ids looked at first for top-p; widened fourfold until the mass is reached
+_PARTIAL_TOP_P = 1024
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How logits are shaped before a draw: temperature, then top-k, then top-p.
+    """How a row of logits becomes probabilities.
 
-    temperature >= 0 (0 takes the most likely id), top_k >= 0 (0 keeps all), 0 < top_p <= 1.
+    ``temperature`` >= 0 (0 is greedy), ``top_k`` >= 0 (0 is off), ``top_p`` in (0, 1].
+
+    Raises:
+        PcgError: for a value out of range.
     """
 
     temperature: float = 0.8
@@ -29,57 +32,68 @@ class Sampling:
     top_p: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.temperature < float("inf"):
-            raise PcgError(f"temperature must be 0 or more, not {self.temperature}.")
-        if self.top_k != int(self.top_k) or self.top_k < 0:
-            raise PcgError(f"top_k must be a whole number, 0 or more, not {self.top_k}.")
-        if not 0.0 < self.top_p <= 1.0:
-            raise PcgError(f"top_p must lie in (0, 1], not {self.top_p}.")
+        if not (math.isfinite(self.temperature) and 0 <= self.temperature <= 10):
+            raise PcgError("The temperature must be between 0 (greedy) and 10.")
+        if self.top_k < 0 or int(self.top_k) != self.top_k:
+            raise PcgError("top-k must be a whole number, 0 (off) or more.")
+        if not 0 < self.top_p <= 1:
+            raise PcgError("top-p must be above 0 and at most 1 (off).")
 
 
 def logits_to_probs(logits: Tensor, sampling: Sampling) -> Tensor:
-    """Probabilities of the next token, float32, each row summing to 1.
+    """Logits ``(..., V)`` of any float type -> probabilities ``(..., V)`` float32, rows sum to 1.
 
-    `logits` (..., V) of any float type; -inf forbids an id. Raises `PcgError` for a row with NaN,
-    +inf or no allowed id. Top-k keeps exactly k ids; top-p keeps the smallest set of most likely
-    ids whose mass reaches top_p, measured after temperature and top-k.
+    Temperature first, then top-k, then top-p over what is left. Temperature 0 gives one-hot rows.
+
+    Raises:
+        PcgError: when a row holds NaN, +inf, or no finite logit.
     """
-    scores = logits.float()
-    peak = scores.amax(-1, keepdim=True)
-    if not bool(torch.isfinite(peak).all()):
-        raise PcgError("The model returned NaN or infinite logits; check its weights and its type.")
-    if sampling.temperature == 0.0:
-        return torch.zeros_like(scores).scatter_(-1, scores.argmax(-1, keepdim=True), 1.0)
-    scores = (scores - peak).div_(sampling.temperature)
-    vocab_size = scores.shape[-1]
-    if 0 < sampling.top_k < vocab_size:
-        top_scores, ids = scores.topk(sampling.top_k, dim=-1)
-        kept = _cut_nucleus(top_scores.softmax(-1), sampling.top_p)
-        return torch.zeros_like(scores).scatter_(-1, ids, kept)
-    probs = scores.softmax(-1)
-    return probs if sampling.top_p == 1.0 else _nucleus(probs, sampling.top_p)
+    rows = logits.float()
+    top = rows.amax(-1, keepdim=True)
+    if not bool(torch.isfinite(top).all()) or bool(torch.isnan(rows).any()):
+        raise PcgError(
+            "The model returned logits that are not numbers: load it in float32 or bfloat16."
+        )
+    if sampling.temperature == 0:
+        return torch.zeros_like(rows).scatter_(-1, rows.argmax(-1, keepdim=True), 1.0)
+    rows = (rows - top) / sampling.temperature
+    if 0 < sampling.top_k < rows.shape[-1]:
+        kept = rows.topk(sampling.top_k, dim=-1)
+        rows = torch.full_like(rows, -torch.inf).scatter_(-1, kept.indices, kept.values)
+    probs = rows.softmax(-1)
+    return _nucleus(probs, sampling.top_p) if sampling.top_p < 1 else probs
 
 
 def _nucleus(probs: Tensor, top_p: float) -> Tensor:
-    """Top-p of full rows (..., V) by partial sorts, widened until each row reaches its mass."""
-    width = min(_FIRST_NUCLEUS, probs.shape[-1])
-    while True:
-        top, ids = probs.topk(width, dim=-1)
-        if width == probs.shape[-1] or bool((top.sum(-1) >= top_p).all()):
-            return torch.zeros_like(probs).scatter_(-1, ids, _cut_nucleus(top, top_p))
-        width = min(4 * width, probs.shape[-1])
+    """The fewest most probable ids whose mass reaches ``top_p``; a full sort only if it must."""
+    for count in (min(_PARTIAL_TOP_P, probs.shape[-1]), probs.shape[-1]):
+        values, indices = probs.topk(count, dim=-1)
+        reached = values.cumsum(-1)
+        if bool((reached[..., -1] >= top_p).all()):
+            break
+    kept = torch.where(reached - values < top_p, values, torch.zeros_like(values))
+    kept = kept / kept.sum(-1, keepdim=True)
+    return torch.zeros_like(probs).scatter_(-1, indices, kept)
 
 
-def _cut_nucleus(top: Tensor, top_p: float) -> Tensor:
-    """Zero what lies beyond mass top_p in falling rows (..., k), then normalise."""
-    before = top.cumsum(-1) - top
-    kept = torch.where(before < top_p, top, 0.0) if top_p < 1.0 else top
-    return kept / kept.sum(-1, keepdim=True)
+def pick(weights: Tensor, points: Tensor) -> Tensor:
+    """Ids ``(..., n)`` int64 at ``points`` ``(..., n)`` in [0, 1) of the rows ``(..., V)``.
+
+    Inverse of the cumulative sum in float64: a uniform point gives an id in proportion to its
+    weight, which need not sum to 1. An id of weight zero is never returned.
+    """
+    edges = weights.cumsum(-1, dtype=torch.float64)
+    ids = torch.searchsorted(edges, points * edges[..., -1:], right=True)
+    ids = ids.clamp_(max=weights.shape[-1] - 1)
+    impossible = weights.gather(-1, ids) <= 0
+    if bool(impossible.any()):  # rounding at a row's end
+        ids = torch.where(impossible, weights.argmax(-1, keepdim=True), ids)
+    return ids
 
 
-def draw(probs: Tensor, generator: torch.Generator | RandomSource) -> Tensor:
-    """One id for each row of `probs` (..., V), int64 (...,), never one of zero probability."""
-    source = as_randomness(generator)
-    rows = probs.reshape(-1, probs.shape[-1])
-    ids = [source.categorical(row)[0] for row in rows]
-    return torch.tensor(ids, dtype=torch.int64).reshape(probs.shape[:-1])
+def draw(probs: Tensor, generator: torch.Generator) -> Tensor:
+    """One id for each row of ``probs`` ``(..., V)``: ``(...,)`` int64, never of probability zero."""
+    points = torch.rand(
+        (*probs.shape[:-1], 1), generator=generator, device=generator.device, dtype=torch.float64
+    )
+    return pick(probs, points.to(probs.device)).squeeze(-1)

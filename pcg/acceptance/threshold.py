@@ -44,7 +44,14 @@ def judge_by_threshold(
         ratio = safe_ratio(left, right)
         judged.append(
             Judgement(
-                place, token, draft, target, u, ratio, accepted, exact,
+                place,
+                token,
+                draft,
+                target,
+                u,
+                ratio,
+                accepted,
+                exact,
                 explain(accepted, exact, u, ratio),
             )
         )
