@@ -1,70 +1,62 @@
-"""`python -m pcg <command>`: each sub-command is a module of its own, imported only when named."""
+"""``python -m pcg``: one sub-command a module, imported only when it is asked for."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
-from types import ModuleType
 
 from pcg.errors import PcgError
 
 COMMANDS = {
-    "demo": "a round-by-round account of SD, SSD and PCG on toy tables, no weights needed",
-    "say": "speak a text in a voice, with one acceptance rule",
-    "compare": "speak a text with several rules from the same seed",
-    "sweep": "acceptance and speed over theta, beta or lookahead",
-    "swap": "swap tokens inside their groups and listen (Table 2)",
-    "evaluate": "error rates and similarity over a corpus (Tables 1 and 3, Figure 4)",
-    "train": "make the bundled model, or a draft for another one",
-    "bench": "measure speed: judge, engine",
-    "listening": "prepare and score listening tests",
-    "publish": "publish the application as a Space",
+    "demo": "watch SD, SSD and PCG on toy tables, without weights",
+    "say": "speak a text in a voice and write the audio",
+    "compare": "every rule on the same text, voice and seed",
+    "sweep": "expected acceptance and speed over theta from one run",
+    "swap": "swap tokens inside their groups (the paper's Table 2)",
+    "evaluate": "the paper's tables and figures with significance",
+    "listening": "blind listening tests: create, serve, analyse, export",
+    "train": "make the bundled voice, or a draft for any model",
+    "bench": "measure what this machine does",
+    "publish": "assemble a Space and upload it",
 }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 on success, 2 for a mistake that the message explains."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+def build_parser(arguments: list[str]) -> argparse.ArgumentParser:
+    """The parser for ``arguments``: only the sub-command they name is imported.
+
+    Raises:
+        PcgError: when a package that the sub-command needs is not installed.
+    """
+    parser = argparse.ArgumentParser(prog="python -m pcg", description=__doc__)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    asked = next((word for word in arguments if not word.startswith("-")), None)
+    for name, about in COMMANDS.items():
+        if name != asked:
+            subparsers.add_parser(name, help=about, add_help=False)
+            continue
+        try:
+            module = importlib.import_module(f"pcg.commands.{name}")
+        except ModuleNotFoundError as error:
+            raise PcgError(
+                f"`{name}` needs {error.name}: pip install -r requirements-dev.txt."
+            ) from error
+        module.add_parser(subparsers)
+        subparsers.choices[name].set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one sub-command; returns the exit status (2 for a mistake in the request)."""
+    arguments = sys.argv[1:] if argv is None else argv
     try:
-        name = arguments[0] if arguments else ""
-        if name not in COMMANDS:
-            return _usage(name)
-        parser = argparse.ArgumentParser(prog="python -m pcg")
-        module = _load(name)
-        module.add_parser(parser.add_subparsers(dest="command", required=True))
-        options = parser.parse_args(arguments)
-        return int(module.run(options) or 0)
+        args = build_parser(arguments).parse_args(arguments)
+        return int(args.run(args))
     except PcgError as error:
         print(f"pcg: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("pcg: stopped.", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        return 0
-
-
-def _usage(name: str) -> int:
-    lines = [f"  {command:<10} {about}" for command, about in COMMANDS.items()]
-    text = "usage: python -m pcg <command> [--help]\n\n" + "\n".join(lines)
-    if name in ("", "-h", "--help"):
-        print(text)
-        return 0
-    print(f"pcg: no command is called {name!r}.\n\n{text}", file=sys.stderr)
-    return 2
-
-
-def _load(name: str) -> ModuleType:
-    module = f"pcg.commands.{name}"
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        missing = error.name or "a module"
-        if missing == module:
-            raise PcgError(f"The command {name!r} is not part of this installation.") from error
-        raise PcgError(f"The command {name!r} needs {missing}; install it and retry.") from error
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""The round of speculative decoding: draft, verify in one target pass, judge, commit, roll back.
+"""Speculative decoding of one utterance as a generator of rounds.
 
-`decode` is a generator of `Round` events over two small models' sessions. Decoding with the target
-alone is the same loop with nothing drafted. Ids are those of the compact speech vocabulary.
+A round: the draft proposes, the target reads the proposals in one pass, a rule judges, the emitted
+tokens are committed and both caches are rolled back. Target-only decoding is the same loop with
+lookahead 0. Ids are compact: speech codes first, then the end of speech.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
-from time import perf_counter
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -20,13 +20,16 @@ from pcg.errors import PcgError
 from pcg.randomness import Randomness
 from pcg.sampling import Sampling, logits_to_probs
 
+MAX_LOOKAHEAD = 16
+
 
 @dataclass(frozen=True)
 class Prompt:
-    """What both models read before the first speech token.
+    """What a model reads before it speaks.
 
-    ids: the models' own ids. positions: the rotary position of each, None for 0..n-1; generated
-    tokens go on from the last one + 1. prompt_codes: how many speech codes of a voice end the ids.
+    ``ids``: the model's own ids. ``positions``: the rotary position of each, or None for 0..n-1;
+    generated tokens go on at the last position + 1. ``prompt_codes``: how many speech codes of a
+    voice prompt end the ids.
     """
 
     ids: tuple[int, ...]
@@ -38,71 +41,48 @@ class Prompt:
 class Session(Protocol):
     """One request's cache in one model."""
 
-    length: int
+    @property
+    def length(self) -> int:
+        """Positions in the cache."""
+        ...
 
     def prefill(self, prompt: Prompt) -> Tensor:
-        """Read the whole prompt; logits (V,) of the first speech token."""
+        """Reads the whole prompt; logits ``(V,)`` of the first speech token."""
         ...
 
     def step(self, ids: Sequence[int]) -> Tensor:
-        """Append n compact ids to the cache; logits (n, V) of what follows each."""
+        """Appends compact ids; logits ``(n, V)`` after each."""
         ...
 
     def crop(self, length: int) -> None:
-        """Forget all but the first `length` positions."""
+        """Forgets every position from ``length`` on."""
         ...
 
-    def close(self) -> None:
-        """Give the cache back; nothing may be called after."""
-        ...
+    def close(self) -> None: ...
 
 
 class SpeechModel(Protocol):
-    """A model of speech ids: codes 0..end_id-1, the end of speech `end_id`, maybe others beyond."""
+    """A language model of speech codes."""
 
-    vocab_size: int
-    end_id: int
-    max_positions: int
+    @property
+    def vocab_size(self) -> int: ...
 
-    def open(self) -> Session:
-        """A session of its own for one request."""
-        ...
+    @property
+    def end_id(self) -> int: ...
 
+    @property
+    def max_positions(self) -> int: ...
 
-class LookaheadPolicy(Protocol):
-    """Chooses the next round's lookahead from what the last one did; one object a request."""
-
-    def __call__(self, lookahead: int, drafted: int, accepted: int) -> int: ...
-
-
-@dataclass
-class AdaptiveLookahead:
-    """One more after a block kept whole, one fewer after less than half of it was kept."""
-
-    smallest: int = 1
-    largest: int = 8
-
-    def __call__(self, lookahead: int, drafted: int, accepted: int) -> int:
-        if accepted == drafted:
-            return min(lookahead + 1, self.largest)
-        return max(lookahead - 1, self.smallest) if 2 * accepted < drafted else lookahead
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The probability rows of one round: draft (g, V) and target (g+1, V), float32 on the CPU."""
-
-    draft_probs: Tensor
-    target_probs: Tensor
+    def open(self) -> Session: ...
 
 
 @dataclass(frozen=True)
 class Round:
-    """One round as it happened.
+    """One round of decoding. ``start``: the utterance position of the first emitted token.
 
-    start: place in the utterance of the first emitted token. drafted: what the draft proposed.
-    emitted: what was committed, an end token included. finished: None, or why this is the last
-    round ("end", "budget", "cancelled", "non_speech"). rows: kept on request, not stored by default.
+    ``emitted`` holds the end token when ``finished`` is "end". ``finished`` is None while the
+    utterance goes on, else "end", "budget", "cancelled" or "non_speech". ``rows`` are the draft's
+    ``(g, V)`` and the target's ``(g + 1, V)`` probabilities when they were asked for.
     """
 
     index: int
@@ -114,7 +94,24 @@ class Round:
     seconds_verify: float
     seconds_judge: float
     finished: str | None = None
-    rows: Rows | None = field(default=None, repr=False, compare=False)
+    rows: tuple[Tensor, Tensor] | None = None
+
+
+class AdaptiveLookahead:
+    """Lookahead from the running acceptance rate, within bounds. Off unless it is passed in."""
+
+    def __init__(self, lowest: int = 1, highest: int = 6, start: int = 3) -> None:
+        if not 1 <= lowest <= start <= highest <= MAX_LOOKAHEAD:
+            raise PcgError(f"Adaptive lookahead needs 1 <= lowest <= start <= {MAX_LOOKAHEAD}.")
+        self.lowest, self.highest = lowest, highest
+        self.mean = float(start)
+
+    def choose(self) -> int:
+        return max(self.lowest, min(self.highest, round(self.mean)))
+
+    def learn(self, drafted: int, accepted: int) -> None:
+        wanted = drafted + 1 if accepted == drafted else accepted + 1
+        self.mean = 0.8 * self.mean + 0.2 * max(self.lowest, min(self.highest, wanted))
 
 
 def decode(
@@ -126,182 +123,213 @@ def decode(
     sampling: Sampling,
     lookahead: int = 3,
     max_tokens: int,
-    seed: int,
+    seed: int = 0,
     keep_rows: bool = False,
-    adaptive: LookaheadPolicy | None = None,
+    adaptive: AdaptiveLookahead | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Iterator[Round]:
-    """Decode one utterance, a `Round` at a time.
+    """Yields the rounds of one utterance; closing the generator closes both caches.
 
-    Round 0 is the first token, drawn from the target's prefill. At most `max_tokens` ids are
-    emitted, fewer if the positions of a model run out. `should_stop` is asked once a round. When a
-    round is handed out the caches already hold the prompt and all emitted ids but the last; closing
-    the generator closes both sessions. Raises `PcgError` at once for arguments that do not fit.
+    ``lookahead`` 0..16 drafted tokens a round (0, or the rule "target", needs no draft);
+    ``max_tokens`` caps the emitted tokens, the end token included. The same seed gives the same
+    tokens. Arguments are checked at the call, before the first round.
+
+    Raises:
+        PcgError: for arguments out of range, vocabularies that differ, or a prompt too long.
     """
-    if rule.name == "target" or draft is None:
-        lookahead = 0 if rule.name == "target" else lookahead
-    _check(target, draft, prompt, rule, lookahead, max_tokens)
-    used_draft = draft if lookahead > 0 else None
-    for model in (target, used_draft):
-        if model is not None:
-            max_tokens = min(max_tokens, model.max_positions - len(prompt.ids))
-    request = _Request(target, used_draft, prompt, rule, sampling, lookahead, max_tokens, seed)
-    return request.rounds(keep_rows, adaptive, should_stop or (lambda: False))
-
-
-def _check(
-    target: SpeechModel, draft: SpeechModel | None, prompt: Prompt, rule: Rule, lookahead: int,
-    max_tokens: int,
-) -> None:  # fmt: skip
-    if lookahead < 0 or lookahead != int(lookahead):
-        raise PcgError(f"lookahead must be a whole number, 0 or more, not {lookahead}.")
+    if rule.name == "target":
+        lookahead = 0
+    if lookahead < 0 or lookahead > MAX_LOOKAHEAD or int(lookahead) != lookahead:
+        raise PcgError(f"The lookahead must be a whole number from 0 to {MAX_LOOKAHEAD}.")
     if max_tokens < 1:
-        raise PcgError(f"max_tokens must be 1 or more, not {max_tokens}.")
-    if draft is None and lookahead > 0:
-        raise PcgError(f"The rule {rule.name!r} needs a draft model; give one or use 'target'.")
-    for model in (target, draft) if lookahead > 0 else (target,):
-        if model is not None and len(prompt.ids) >= model.max_positions:
+        raise PcgError("The token budget must be at least 1.")
+    if lookahead and draft is None:
+        raise PcgError(f"The rule {rule.name!r} needs a draft model: choose one, or target only.")
+    if lookahead and draft is not None:
+        if (draft.vocab_size, draft.end_id) != (target.vocab_size, target.end_id):
             raise PcgError(
-                f"The prompt takes {len(prompt.ids)} of the model's {model.max_positions} "
-                "positions; shorten the text or the voice clip."
+                "Draft and target have different vocabularies: they cannot work together."
             )
-    if draft is not None and (draft.vocab_size, draft.end_id) != (target.vocab_size, target.end_id):
-        raise PcgError("Draft and target have different speech vocabularies; pair them anew.")
+    positions = target.max_positions
+    if lookahead and draft is not None:
+        positions = min(positions, draft.max_positions)
+    room = positions - len(prompt.ids)
+    if not prompt.ids or room < 1:
+        raise PcgError(
+            f"The text and voice prompt take {len(prompt.ids)} of {positions} "
+            "positions: shorten one of them."
+        )
+    loop = _Loop(
+        target,
+        draft if lookahead else None,
+        prompt,
+        rule,
+        sampling,
+        lookahead,
+        min(max_tokens, room),
+        seed,
+        keep_rows,
+        adaptive,
+        should_stop,
+    )
+    return loop.rounds()
 
 
-class _Request:
-    """The state of one request: two caches, what is committed, and its own stream of chance."""
+class _Loop:
+    """State of one utterance: both sessions, the committed tokens, the random streams."""
 
     def __init__(
-        self, target: SpeechModel, draft: SpeechModel | None, prompt: Prompt, rule: Rule,
-        sampling: Sampling, lookahead: int, max_tokens: int, seed: int,
-    ) -> None:  # fmt: skip
-        self.models = (target, draft)
-        self.prompt = prompt
-        self.rule = rule
-        self.sampling = sampling
-        self.lookahead = lookahead
-        self.max_tokens = max_tokens
-        self.source = Randomness.seeded(seed)
-        self.end_id = target.end_id
-        self.committed: list[int] = []
+        self,
+        target: SpeechModel,
+        draft: SpeechModel | None,
+        prompt: Prompt,
+        rule: Rule,
+        sampling: Sampling,
+        lookahead: int,
+        budget: int,
+        seed: int,
+        keep_rows: bool,
+        adaptive: AdaptiveLookahead | None,
+        should_stop: Callable[[], bool] | None,
+    ) -> None:
+        self.target, self.draft, self.prompt, self.rule = target, draft, prompt, rule
+        self.sampling, self.lookahead, self.budget = sampling, lookahead, budget
+        self.keep_rows, self.adaptive, self.should_stop = keep_rows, adaptive, should_stop
+        self.randomness = Randomness(torch.Generator().manual_seed(seed))
+        self.emitted: list[int] = []
+        self.sessions: list[Session] = []
+        self.index = 0
 
-    def rounds(
-        self, keep_rows: bool, adaptive: LookaheadPolicy | None, should_stop: Callable[[], bool]
-    ) -> Iterator[Round]:
-        target_model, draft_model = self.models
-        with ExitStack() as stack:
-            target = stack.enter_context(closing(target_model.open()))
-            draft = stack.enter_context(closing(draft_model.open())) if draft_model else None
-            last = self._first_round(target, draft, keep_rows, should_stop)
-            yield last
-            index = 1
-            while last.finished is None:
-                last = self._round(index, target, draft, keep_rows, should_stop)
-                yield last
-                if adaptive is not None and last.drafted:
-                    kept = min(last.verdict.accepted, len(last.emitted))
-                    self.lookahead = adaptive(self.lookahead, len(last.drafted), kept)
-                index += 1
+    def rounds(self) -> Iterator[Round]:
+        try:
+            yield from self._speak()
+        finally:
+            for session in self.sessions:
+                session.close()
 
-    def _first_round(
-        self, target: Session, draft: Session | None, keep_rows: bool,
-        should_stop: Callable[[], bool],
-    ) -> Round:  # fmt: skip
-        clock = perf_counter()
-        if draft is not None:
-            draft.prefill(self.prompt)
-        drafted_at = perf_counter()
-        target_probs = self._probs(target.prefill(self.prompt)[None])
-        verified_at = perf_counter()
-        draft_probs = target_probs[:0]
-        verdict = self.rule.judge((), draft_probs, target_probs, self.source)
-        judged_at = perf_counter()
-        emitted, finished = self._commit((), verdict, should_stop)
-        self._roll_back(target, draft)
-        rows = Rows(draft_probs, target_probs) if keep_rows else None
-        return Round(
-            0, 0, (), verdict, emitted, drafted_at - clock, verified_at - drafted_at,
-            judged_at - verified_at, finished, rows,
-        )  # fmt: skip
+    def _speak(self) -> Iterator[Round]:
+        main = self.target.open()
+        self.sessions.append(main)
+        helper = self.draft.open() if self.draft else None
+        if helper:
+            self.sessions.append(helper)
+        result = self._first(main, helper)
+        yield result
+        while result.finished is None:
+            self._check(main)
+            if helper:
+                self._check(helper)
+            result = self._round(main, helper)
+            yield result
 
-    def _round(
-        self, index: int, target: Session, draft: Session | None, keep_rows: bool,
-        should_stop: Callable[[], bool],
-    ) -> Round:  # fmt: skip
-        self._assert_caches(target, draft)
-        start = len(self.committed)
-        clock = perf_counter()
-        drafted, draft_rows = self._draft(draft)
-        drafted_at = perf_counter()
-        target_probs = self._probs(target.step([self.committed[-1], *drafted]))
-        verified_at = perf_counter()
-        draft_probs = torch.stack(draft_rows) if draft_rows else target_probs[:0]
-        verdict = self.rule.judge(drafted, draft_probs, target_probs, self.source)
-        judged_at = perf_counter()
-        emitted, finished = self._commit(drafted, verdict, should_stop)
-        self._roll_back(target, draft)
-        rows = Rows(draft_probs, target_probs) if keep_rows else None
-        return Round(
-            index, start, drafted, verdict, emitted, drafted_at - clock, verified_at - drafted_at,
-            judged_at - verified_at, finished, rows,
-        )  # fmt: skip
+    def _check(self, session: Session) -> None:
+        wanted = len(self.prompt.ids) + len(self.emitted) - 1
+        if session.length != wanted:
+            raise RuntimeError(f"cache holds {session.length} positions, committed - 1 is {wanted}")
 
-    def _draft(self, draft: Session | None) -> tuple[tuple[int, ...], list[Tensor]]:
-        """Draw up to `lookahead` tokens, fewer near the budget, none after an end of speech.
+    def _first(self, main: Session, helper: Session | None) -> Round:
+        """Round 0: the first token, from the target's own row after the prompt."""
+        began = time.perf_counter()
+        target_probs = logits_to_probs(main.prefill(self.prompt)[None], self.sampling)
+        verified = time.perf_counter()
+        if helper:
+            helper.prefill(self.prompt)
+        drafted = time.perf_counter()
+        empty = target_probs[:0]
+        verdict = self.rule.judge((), empty, target_probs, self.randomness)
+        return self._commit(
+            (),
+            verdict,
+            (drafted - verified, verified - began, time.perf_counter() - drafted),
+            (empty, target_probs),
+        )
 
-        The first step feeds what the draft has not read yet: the last committed token, and after a
-        block accepted whole also the last drafted one.
-        """
-        count = min(self.lookahead, self.max_tokens - len(self.committed) - 1)
-        drafted: list[int] = []
+    def _round(self, main: Session, helper: Session | None) -> Round:
+        began = time.perf_counter()
+        lookahead = self._lookahead()
+        ids, draft_probs = self._propose(helper, lookahead)
+        drafted = time.perf_counter()
+        logits = main.step((self.emitted[-1], *ids))
+        target_probs = logits_to_probs(logits, self.sampling)
+        if draft_probs is None:
+            draft_probs = target_probs[:0]
+        verified = time.perf_counter()
+        verdict = self.rule.judge(ids, draft_probs, target_probs, self.randomness)
+        seconds = (drafted - began, verified - drafted, time.perf_counter() - verified)
+        if self.adaptive:
+            self.adaptive.learn(len(ids), verdict.accepted)
+        result = self._commit(ids, verdict, seconds, (draft_probs, target_probs))
+        self._roll_back(main, helper, ids)
+        return result
+
+    def _lookahead(self) -> int:
+        """Never more than the budget leaves room for beside the round's last token."""
+        if self.draft is None:
+            return 0
+        wanted = self.adaptive.choose() if self.adaptive else self.lookahead
+        return max(0, min(wanted, self.budget - len(self.emitted) - 1))
+
+    def _propose(
+        self, helper: Session | None, lookahead: int
+    ) -> tuple[tuple[int, ...], Tensor | None]:
+        """Drafted ids and the very rows ``(g, V)`` they were drawn from; stops at the end token."""
+        if helper is None:
+            return (), None
+        ids: list[int] = []
         rows: list[Tensor] = []
-        if draft is None or count <= 0:
-            return (), rows
-        unread = self.committed[draft.length - len(self.prompt.ids) :]
-        while len(drafted) < count:
-            probs = self._probs(draft.step(unread)[-1])
-            token = self.source.categorical(probs)[0]
-            drafted.append(token)
-            rows.append(probs)
-            if token >= self.end_id:
+        last = self.emitted[-1]
+        for _ in range(lookahead):
+            row = logits_to_probs(helper.step((last,)), self.sampling)[0]
+            last = self.randomness.categorical(row)
+            ids.append(last)
+            rows.append(row)
+            if last == self.target.end_id:
                 break
-            unread = [token]
-        return tuple(drafted), rows
+        return tuple(ids), torch.stack(rows) if rows else None
 
     def _commit(
-        self, drafted: tuple[int, ...], verdict: Verdict, should_stop: Callable[[], bool]
-    ) -> tuple[tuple[int, ...], str | None]:
-        """Add what was accepted and the next token: cut to the budget, then at the first end."""
-        room = self.max_tokens - len(self.committed)
-        emitted = (*drafted[: verdict.accepted], verdict.next_token)[:room]
-        finished: str | None = None
-        for place, token in enumerate(emitted):
-            if token >= self.end_id:
-                emitted = emitted[: place + 1]
-                finished = "end" if token == self.end_id else "non_speech"
+        self,
+        ids: tuple[int, ...],
+        verdict: Verdict,
+        seconds: tuple[float, float, float],
+        rows: tuple[Tensor, Tensor],
+    ) -> Round:
+        """Truncates to the budget, then at the first end token, and counts what is left."""
+        start = len(self.emitted)
+        tokens = [*ids[: verdict.accepted], verdict.next_token]
+        tokens = tokens[: self.budget - start]
+        finished = None
+        for place, token in enumerate(tokens):
+            if token >= self.target.end_id:
+                tokens = tokens[: place + 1]
+                finished = "end" if token == self.target.end_id else "non_speech"
                 break
-        self.committed.extend(emitted)
-        if finished is None and len(self.committed) >= self.max_tokens:
+        self.emitted += tokens
+        if finished is None and len(self.emitted) >= self.budget:
             finished = "budget"
-        if finished is None and should_stop():
+        if finished is None and self.should_stop and self.should_stop():
             finished = "cancelled"
-        return emitted, finished
+        result = Round(
+            self.index,
+            start,
+            ids,
+            verdict,
+            tuple(tokens),
+            *seconds,
+            finished,
+            rows if self.keep_rows else None,
+        )
+        self.index += 1
+        return result
 
-    def _roll_back(self, target: Session, draft: Session | None) -> None:
-        """Drop what was read but not committed: all but the last committed token stays."""
-        length = len(self.prompt.ids) + len(self.committed) - 1
-        for session in (target, draft):
-            if session is not None and session.length > length:
-                session.crop(length)
-
-    def _assert_caches(self, target: Session, draft: Session | None) -> None:
-        length = len(self.prompt.ids) + len(self.committed) - 1
-        if target.length != length:
-            raise AssertionError(f"target cache holds {target.length} positions, not {length}")
-        if draft is not None and draft.length not in (length, length - 1):
-            raise AssertionError(f"draft cache holds {draft.length}, not {length} or one fewer")
-
-    def _probs(self, logits: Tensor) -> Tensor:
-        """Rows as the rules want them: float32 on the CPU, where the random stream is."""
-        return logits_to_probs(logits, self.sampling).cpu()
+    def _roll_back(self, main: Session, helper: Session | None, ids: tuple[int, ...]) -> None:
+        """Both caches to committed - 1. If all was accepted the draft must still read the last."""
+        wanted = len(self.prompt.ids) + len(self.emitted) - 1
+        main.crop(min(wanted, main.length))
+        if helper is None:
+            return
+        if helper.length > wanted:
+            helper.crop(wanted)
+        elif helper.length < wanted:
+            missing = wanted - helper.length
+            helper.step(tuple(self.emitted[-1 - missing : -1]))

@@ -80,7 +80,7 @@ class AcousticGroups:
         )
 
     def gather(self, groups: Tensor) -> tuple[Tensor, Tensor]:
-        """Members of several groups end to end, and for each the place of its group in ``groups``."""
+        """Members of several groups end to end, and each one's place in ``groups``."""
         sizes = self.sizes[groups]
         owner = torch.repeat_interleave(torch.arange(len(groups), device=sizes.device), sizes)
         shift = self.indptr[groups] - (sizes.cumsum(0) - sizes)

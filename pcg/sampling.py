@@ -92,7 +92,7 @@ def pick(weights: Tensor, points: Tensor) -> Tensor:
 
 
 def draw(probs: Tensor, generator: torch.Generator) -> Tensor:
-    """One id for each row of ``probs`` ``(..., V)``: ``(...,)`` int64, never of probability zero."""
+    """One id ``(...,)`` int64 for each row of ``probs`` ``(..., V)``, never of probability zero."""
     points = torch.rand(
         (*probs.shape[:-1], 1), generator=generator, device=generator.device, dtype=torch.float64
     )

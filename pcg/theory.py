@@ -14,7 +14,7 @@ from pcg.groups import AcousticGroups, NestedGroups
 
 
 def expected_tokens(alpha: float, lookahead: int) -> float:
-    """Mean tokens a round, ``(1 - a^(g+1)) / (1 - a)`` (Leviathan, eq. 1), the last one included."""
+    """Mean tokens a round, ``(1 - a^(g+1)) / (1 - a)`` (Leviathan, eq. 1), the last included."""
     if not 0 <= alpha <= 1 or lookahead < 0:
         raise PcgError("Acceptance must be between 0 and 1 and the lookahead 0 or more.")
     return float(sum(alpha**i for i in range(lookahead + 1)))

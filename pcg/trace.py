@@ -1,194 +1,213 @@
-"""Rounds written down: a header and one JSON line a round, readable again without any model."""
+"""Rounds to and from JSON lines, and the figures that summarise them.
+
+Line 1 is a header, each further line a round. A stored trace replays without a model.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from pcg.acceptance.rule import Judgement, Verdict
 from pcg.decoding import Round
 from pcg.errors import PcgError
 
-FORMAT_VERSION = 1
+VERSION = 1
+MAX_ROUNDS = 100_000
 
 
 @dataclass
 class Trace:
-    """The record of one utterance.
-
-    header: how it was made (model, rule, params, lookahead, sampling, seed, voice, text, hop,
-    sample_rate, n_codes, ...), JSON values only. rounds: in order.
-    """
+    """``header``: model, rule, params, lookahead, sampling, seed, voice, text, hop, sample_rate,
+    n_codes and whatever else helps to repeat the run; ``rounds`` in order."""
 
     header: dict[str, Any] = field(default_factory=dict)
     rounds: list[Round] = field(default_factory=list)
 
-    def append(self, item: Round) -> None:
-        self.rounds.append(item)
-
-    def __iter__(self) -> Iterator[Round]:
-        return iter(self.rounds)
+    def append(self, round_: Round) -> None:
+        self.rounds.append(round_)
 
     @property
-    def emitted(self) -> tuple[int, ...]:
-        """Every committed id, an end token included."""
-        return tuple(token for item in self.rounds for token in item.emitted)
+    def tokens(self) -> list[int]:
+        """Every emitted token, the end token included."""
+        return [token for round_ in self.rounds for token in round_.emitted]
 
     @property
-    def finished(self) -> str | None:
-        """Why decoding stopped; None if the record ends before it did."""
-        return self.rounds[-1].finished if self.rounds else None
+    def codes(self) -> list[int]:
+        """The speech codes that were emitted."""
+        limit = int(self.header.get("n_codes", 2**31))
+        return [token for token in self.tokens if token < limit]
 
     def summary(self) -> dict[str, Any]:
-        """The statistics of `summarise`."""
         return summarise(self.rounds)
 
-    def save(self, path: str | Path) -> Path:
-        """Write JSON lines; probability rows are left out."""
-        written = Path(path)
-        written.parent.mkdir(parents=True, exist_ok=True)
-        with written.open("w", encoding="utf-8") as file:
-            file.writelines(line + "\n" for line in self.to_lines())
-        return written
+    def lines(self) -> Iterable[str]:
+        """The trace as JSON lines; rows are not part of it (see :meth:`save`)."""
+        yield json.dumps({"pcg_trace": VERSION, **_plain(self.header)})
+        for round_ in self.rounds:
+            yield json.dumps(round_to_dict(round_))
 
-    def to_lines(self) -> Iterator[str]:
-        """The header line, then one line a round."""
-        yield _dumps({"pcg_trace": FORMAT_VERSION, **self.header})
-        for item in self.rounds:
-            yield _dumps(round_to_json(item))
+    def save(self, path: Path | str, rows: bool = False) -> None:
+        """Writes ``path``; with ``rows`` also ``path + ".rows.safetensors"`` in float16."""
+        path = Path(path)
+        path.write_text("\n".join(self.lines()) + "\n", encoding="utf-8")
+        kept = [r for r in self.rounds if r.rows is not None]
+        if rows and kept:
+            from safetensors.torch import save_file
+
+            arrays = {}
+            for round_ in kept:
+                if round_.rows is not None and len(round_.rows[0]):
+                    arrays[f"draft.{round_.index}"] = round_.rows[0].cpu().half().contiguous()
+                    arrays[f"target.{round_.index}"] = round_.rows[1].cpu().half().contiguous()
+            save_file(arrays, f"{path}.rows.safetensors")
 
     @classmethod
-    def load(cls, path: str | Path) -> Trace:
-        """Read what `save` wrote, or raise `PcgError` saying what is wrong with the file."""
+    def load(cls, path: Path | str) -> Trace:
+        """Reads a trace, and its rows where they were kept beside it.
+
+        Raises:
+            PcgError: when the file is not a trace of this version.
+        """
+        path = Path(path)
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            trace = cls.parse(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
-            raise PcgError(f"{path} cannot be read as a trace; give a .jsonl trace.") from error
-        return cls.from_lines(text.splitlines())
+            raise PcgError(f"{path.name} cannot be read as a trace.") from error
+        side = Path(f"{path}.rows.safetensors")
+        if side.exists():
+            trace._attach(side)
+        return trace
 
     @classmethod
-    def from_lines(cls, lines: Iterable[str]) -> Trace:
-        """The inverse of `to_lines`."""
-        records = []
-        for number, line in enumerate(lines, 1):
-            try:
-                records.append(json.loads(line))
-            except json.JSONDecodeError as error:
-                raise PcgError(f"Line {number} of the trace is not JSON; it is damaged.") from error
-        if not records or not isinstance(records[0], dict) or "pcg_trace" not in records[0]:
-            raise PcgError("This is not a trace: its first line has no pcg_trace version.")
-        version = records[0].pop("pcg_trace")
-        if version != FORMAT_VERSION:
-            raise PcgError(f"The trace has version {version}; this pcg reads {FORMAT_VERSION}.")
+    def parse(cls, text: str) -> Trace:
+        """A trace from its text; see :meth:`load`."""
         try:
-            return cls(records[0], [round_from_json(record) for record in records[1:]])
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            lines = [line for line in text.splitlines() if line.strip()]
+            header = json.loads(lines[0])
+            version = header.pop("pcg_trace")
+            if len(lines) > MAX_ROUNDS:
+                raise PcgError(f"A trace may hold {MAX_ROUNDS:,} rounds; this one is longer.")
+            if version != VERSION:
+                raise PcgError(f"This trace is of version {version}; this program reads {VERSION}.")
+            rounds = [round_from_dict(json.loads(line)) for line in lines[1:]]
+        except PcgError:
+            raise
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise PcgError(
-                f"A round of the trace lacks a field ({error}); it is damaged."
+                "This file is not a trace: save one from Watch or `say --trace`."
             ) from error
+        return cls(header, rounds)
+
+    def _attach(self, side: Path) -> None:
+        from dataclasses import replace
+
+        from safetensors.torch import load_file
+
+        arrays = load_file(side)
+        for place, round_ in enumerate(self.rounds):
+            if f"draft.{round_.index}" in arrays:
+                rows = tuple(
+                    _normal(arrays[f"{side_}.{round_.index}"]) for side_ in ("draft", "target")
+                )
+                self.rounds[place] = replace(round_, rows=rows)
 
 
-def _dumps(value: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        raise PcgError(
-            "A trace cannot hold NaN or infinity; check the header's numbers."
-        ) from error
+def _normal(rows: torch.Tensor) -> torch.Tensor:
+    rows = rows.float()
+    return rows / rows.sum(-1, keepdim=True)
 
 
-def round_to_json(item: Round) -> dict[str, Any]:
-    """One round as JSON values; an infinite ratio is written as null."""
-    record = {
-        spec.name: getattr(item, spec.name)
-        for spec in dataclasses.fields(item)
-        if spec.name not in ("rows", "verdict")
+def _plain(value: Any) -> Any:
+    """JSON without NaN or infinities: those become strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value
+
+
+def round_to_dict(round_: Round) -> dict[str, Any]:
+    """A round as plain JSON values, without its rows."""
+    flat = {
+        f.name: getattr(round_, f.name) for f in fields(round_) if f.name not in ("rows", "verdict")
     }
-    verdict = {spec.name: getattr(item.verdict, spec.name) for spec in dataclasses.fields(Verdict)}
-    verdict["judgements"] = [_judgement_to_json(one) for one in item.verdict.judgements]
-    return {**record, "verdict": verdict}
+    verdict = asdict(round_.verdict)
+    return dict(_plain({**flat, "verdict": verdict}))
 
 
-def _judgement_to_json(judgement: Judgement) -> dict[str, Any]:
-    ratio = judgement.ratio if math.isfinite(judgement.ratio) else None
-    return {**dataclasses.asdict(judgement), "ratio": ratio}
+def round_from_dict(data: dict[str, Any]) -> Round:
+    """The round that :func:`round_to_dict` wrote; raises ValueError and its like for others."""
+    verdict = dict(data["verdict"])
+    judged = [_judgement(one) for one in verdict.pop("judgements")]
+    verdict["details"] = dict(verdict.get("details", {}))
+    for key in ("accepted", "next_token", "trials"):
+        verdict[key] = int(verdict[key])
+    flat = {key: value for key, value in data.items() if key != "verdict"}
+    for key in ("drafted", "emitted"):
+        flat[key] = tuple(int(token) for token in flat[key])
+    for key in ("index", "start"):
+        flat[key] = int(flat[key])
+    for key in ("seconds_draft", "seconds_verify", "seconds_judge"):
+        flat[key] = float(flat[key])
+    return Round(verdict=Verdict(judgements=tuple(judged), **verdict), **flat)
 
 
-def round_from_json(record: Mapping[str, Any]) -> Round:
-    """The inverse of `round_to_json`."""
-    verdict = dict(record["verdict"])
-    verdict["judgements"] = tuple(
-        Judgement(**{**one, "ratio": math.inf if one["ratio"] is None else one["ratio"]})
-        for one in verdict["judgements"]
-    )
-    lists = {"drafted": tuple(record["drafted"]), "emitted": tuple(record["emitted"])}
-    return Round(**{**record, **lists, "verdict": Verdict(**verdict)})
+def _judgement(data: dict[str, Any]) -> Judgement:
+    numbers = {key: float(data[key]) for key in ("draft_prob", "target_prob", "u", "ratio")}
+    whole = {key: int(data[key]) for key in ("position", "token")}
+    flags = {key: bool(data[key]) for key in ("accepted", "exact_accepts")}
+    return Judgement(**{**data, **numbers, **whole, **flags})
 
 
-def summarise(rounds: Iterable[Round]) -> dict[str, Any]:
-    """Statistics of rounds, as JSON values.
+def summarise(rounds: list[Round]) -> dict[str, Any]:
+    """Figures of a run.
 
-    acceptance_rate: drafted tokens kept / judged, the bonus token excluded. tokens_per_round:
-    emitted ids per round after the first (which is the prefill's), the bonus or residual included.
-    by_position: for each place in the block how many were judged and kept (judged only if all before
-    it were kept). histogram: rounds by number kept. trials: thinning trials; replaced: rejections.
+    ``acceptance_rate``: accepted / judged drafted tokens, the bonus token excluded (None when
+    nothing was judged). ``tokens_per_round``: emitted tokens a round, bonus or residual included,
+    over the rounds after the first token. ``by_position``: acceptance of the i-th drafted token
+    among those that were judged. ``group_only``: accepted though exact matching would not have.
     """
-    items = list(rounds)
-    verified = [item for item in items if item.index > 0]
-    judged, kept = Counter[int](), Counter[int]()
-    for judgement in (one for item in verified for one in item.verdict.judgements):
-        judged[judgement.position] += 1
-        kept[judgement.position] += judgement.accepted
-    total_judged, total_kept = sum(judged.values()), sum(kept.values())
-    tokens = sum(len(item.emitted) for item in items)
-    later = sum(len(item.emitted) for item in verified)
-    seconds = _seconds(items)
-    replaced = sum(item.verdict.next_kind != "bonus" for item in verified)
-    trials = sum(item.verdict.trials for item in verified)
-    judgements = [one for item in verified for one in item.verdict.judgements]
+    spoken = [r for r in rounds if r.index > 0]
+    judged = [one for r in rounds for one in r.verdict.judgements]
+    positions = sorted({one.position for one in judged})
+    accepted = sum(one.accepted for one in judged)
+    seconds = {
+        "draft": sum(r.seconds_draft for r in rounds),
+        "verify": sum(r.seconds_verify for r in rounds),
+        "judge": sum(r.seconds_judge for r in rounds),
+    }
+    seconds["total"] = sum(seconds.values())
+    tokens = sum(len(r.emitted) for r in rounds)
+    trials = [r.verdict.trials for r in rounds if r.verdict.trials]
     return {
+        "rounds": len(rounds),
         "tokens": tokens,
-        "rounds": len(verified),
-        "drafted": sum(len(item.drafted) for item in verified),
-        "judged": total_judged,
-        "accepted": total_kept,
-        "acceptance_rate": total_kept / total_judged if total_judged else None,
-        "tokens_per_round": later / len(verified) if verified else None,
-        "beyond_exact": sum(one.accepted and not one.exact_accepts for one in judgements),
+        "drafted": sum(len(r.drafted) for r in rounds),
+        "judged": len(judged),
+        "accepted": accepted,
+        "acceptance_rate": accepted / len(judged) if judged else None,
+        "tokens_per_round": (sum(len(r.emitted) for r in spoken) / len(spoken) if spoken else None),
+        "group_only": sum(one.accepted and not one.exact_accepts for one in judged),
         "by_position": [
-            {"position": place, "judged": judged[place], "accepted": kept[place],
-             "rate": kept[place] / judged[place]}
-            for place in sorted(judged)
+            sum(one.accepted for one in judged if one.position == place)
+            / sum(one.position == place for one in judged)
+            for place in positions
         ],
-        "histogram": _histogram(verified),
-        "replaced": replaced,
-        "trials": trials,
-        "trials_per_rejection": trials / replaced if replaced else None,
+        "histogram": dict(sorted(Counter(len(r.emitted) for r in spoken).items())),
         "seconds": seconds,
         "tokens_per_second": tokens / seconds["total"] if seconds["total"] > 0 else None,
-        "finished": items[-1].finished if items else None,
-    }  # fmt: skip
-
-
-def _histogram(rounds: list[Round]) -> list[int]:
-    counts = Counter(item.verdict.accepted for item in rounds)
-    return [counts[number] for number in range(max(counts, default=-1) + 1)]
-
-
-def _seconds(rounds: list[Round]) -> dict[str, float]:
-    """Time by part; "prefill" is round 0's drafting and verifying, included in the total."""
-    later = [item for item in rounds if item.index > 0]
-    first = [item for item in rounds if item.index == 0]
-    parts = {
-        "prefill": sum(item.seconds_draft + item.seconds_verify for item in first),
-        "draft": sum(item.seconds_draft for item in later),
-        "verify": sum(item.seconds_verify for item in later),
-        "judge": sum(item.seconds_judge for item in rounds),
+        "trials_mean": sum(trials) / len(trials) if trials else None,
+        "trials_max": max(trials, default=0),
+        "exact_residuals": sum(bool(r.verdict.details.get("exact_residual")) for r in rounds),
+        "finished": rounds[-1].finished if rounds else None,
     }
-    return {**parts, "total": sum(parts.values())}

@@ -1,44 +1,152 @@
-"""Principled coarse-grained acceptance (PCG): speculative decoding on groups of similar tokens."""
+"""Principled Coarse-Graining (PCG): acceptance at the level of overlapping acoustic groups.
+
+arXiv 2511.13732. A label k, uniform among the groups that hold the drafted token, is accepted when
+``u P_c(k) < Q_c(k)``; the drafted token is kept. A rejection draws from the group residual. The
+labels follow Q_c exactly; the tokens inside a group may come from the draft.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
-from pcg.acceptance.rule import BlockRule, Weighed
-from pcg.coarse import Residual, coarse_probs, draw_labels, group_residual
+from pcg.acceptance.rule import Judgement, Parameter, RuleSpec, Verdict, check_rows, safe_ratio
+from pcg.coarse import MAX_TRIALS, TRIALS_A_BATCH, coarse_pair, draw_labels, thin
+from pcg.errors import PcgError
 from pcg.groups import AcousticGroups
-from pcg.randomness import RandomSource
+from pcg.randomness import Randomness, as_randomness
 
 
-class Grouped(BlockRule):
-    """Draw k uniformly from S(t), accept iff u P_c(k) < Q_c(k), keep the drafted token itself.
+def judge_grouped(
+    draft_ids: Sequence[int],
+    draft_probs: Tensor,
+    target_probs: Tensor,
+    source: torch.Generator | Randomness,
+    groups: AcousticGroups,
+    max_trials: int = MAX_TRIALS,
+    batch: int = TRIALS_A_BATCH,
+) -> Verdict:
+    """Judges one round at the level of ``groups``; see :meth:`pcg.acceptance.rule.Rule.judge`."""
+    check_rows(draft_ids, draft_probs, target_probs, groups)
+    randomness = as_randomness(source)
+    judged: list[Judgement] = []
+    for place, token in enumerate(draft_ids):
+        one = _judge_token(
+            place, token, draft_probs[place], target_probs[place], groups, randomness
+        )
+        judged.append(one)
+        if not one.accepted:
+            left = thin(
+                draft_probs[place], target_probs[place], groups, randomness, max_trials, batch
+            )
+            return Verdict(
+                tuple(judged),
+                place,
+                left.token,
+                left.kind,
+                float(target_probs[place, left.token]),
+                left.group,
+                left.trials,
+                {"exact_residual": left.exact},
+            )
+    token = randomness.categorical(target_probs[-1])
+    return Verdict(tuple(judged), len(judged), token, "bonus", float(target_probs[-1, token]))
 
-    arXiv 2511.13732. On rejection the group residual (Q_c - P_c)_+ / Z is drawn by thinning. The
-    label of the emitted token has law Q_c, exactly; the token itself need not have law Q.
-    """
+
+def _judge_token(
+    place: int,
+    token: int,
+    draft_row: Tensor,
+    target_row: Tensor,
+    groups: AcousticGroups,
+    randomness: Randomness,
+) -> Judgement:
+    group = draw_labels([token], groups, randomness)[0]
+    draft_coarse, target_coarse = coarse_pair(draft_row, target_row, groups, group)
+    u, accepted = randomness.passes(target_coarse, draft_coarse)
+    draft, target = float(draft_row[token]), float(target_row[token])
+    exact = u * draft < target
+    ratio = safe_ratio(target_coarse, draft_coarse)
+    return Judgement(
+        place,
+        token,
+        draft,
+        target,
+        u,
+        ratio,
+        accepted,
+        exact,
+        _explain(accepted, exact, u, ratio, groups.size(group)),
+        group,
+        groups.size(group),
+        draft_coarse,
+        target_coarse,
+    )
+
+
+def _explain(accepted: bool, exact: bool, u: float, ratio: float, size: int) -> str:
+    among = "alone in its group" if size == 1 else f"in a group of {size} that sound alike"
+    if accepted and exact:
+        return f"Accepted: u = {u:.3f} < Q/P = {ratio:.3g}, {among}; exact matching accepts it too."
+    if accepted:
+        return (
+            f"Accepted thanks to the group: u = {u:.3f} < Q_c/P_c = {ratio:.3g} ({among}); "
+            "exact matching would have rejected it."
+        )
+    return f"Rejected: u = {u:.3f} is not below Q_c/P_c = {ratio:.3g} ({among})."
+
+
+class GroupedRule:
+    """PCG over one set of groups."""
 
     name = "pcg"
 
-    def __init__(self, groups: AcousticGroups) -> None:
-        self.groups = groups
-        self.vocab_size = groups.vocab_size
+    def __init__(
+        self,
+        groups: AcousticGroups | None,
+        theta: float | None = None,
+        max_trials: int = MAX_TRIALS,
+        batch: int = TRIALS_A_BATCH,
+    ) -> None:
+        if groups is None:
+            raise PcgError("PCG needs groups: build them from the target's embeddings.")
+        self.groups, self.max_trials, self.batch = groups, max_trials, batch
+        self.params = {"theta": float(theta if theta is not None else groups.theta)}
 
-    @property
-    def params(self) -> dict[str, Any]:
-        return {"theta": self.groups.theta}
-
-    def weigh(self, token: int, draft: Tensor, target: Tensor, source: RandomSource) -> Weighed:
-        label = draw_labels([token], self.groups, source)[0]
-        return Weighed(
-            weight=float(coarse_probs(draft, self.groups, [label])),
-            bound=float(coarse_probs(target, self.groups, [label])),
-            group=label,
-            group_size=self.groups.size(label),
+    def judge(
+        self,
+        draft_ids: Sequence[int],
+        draft_probs: Tensor,
+        target_probs: Tensor,
+        source: torch.Generator | Randomness,
+    ) -> Verdict:
+        """See :meth:`pcg.acceptance.rule.Rule.judge`."""
+        if self.groups.indices.device != target_probs.device:
+            self.groups = self.groups.to(target_probs.device)
+        return judge_grouped(
+            draft_ids, draft_probs, target_probs, source, self.groups, self.max_trials, self.batch
         )
 
-    def replace(
-        self, token: int, draft: Tensor, target: Tensor, weighed: Weighed, source: RandomSource
-    ) -> Residual:
-        return group_residual(draft, target, self.groups, source)
+
+SPEC = RuleSpec(
+    name="pcg",
+    label="PCG (groups)",
+    description="Accepts a drafted token when a group of like-sounding tokens that holds it passes.",
+    guarantee="Group labels follow the target's group law exactly, step by step; tokens may not.",
+    source="arXiv 2511.13732",
+    make=GroupedRule,
+    parameters=(
+        Parameter(
+            "theta",
+            "theta",
+            0.4,
+            -0.99,
+            1.0,
+            0.01,
+            "Tokens whose embeddings have a cosine above theta share a group: lower is larger.",
+        ),
+    ),
+    needs_groups=True,
+)

@@ -1,46 +1,80 @@
-"""Grouped speculative decoding (GSD): a cluster in the target's ranking is accepted as one."""
+"""Grouped speculative decoding (GSD): groups around a token in the target's sorted row.
+
+arXiv 2508.07747.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from pcg.acceptance.neighbours import Neighbours
-from pcg.acceptance.rule import BlockRule, Weighed
-from pcg.randomness import RandomSource
+from pcg.acceptance.rule import Parameter, RuleSpec, Verdict
+from pcg.acceptance.threshold import judge_by_threshold
+from pcg.errors import PcgError
+from pcg.randomness import Randomness
 
-HALF_WINDOW = 7  # ids looked at on either side of t in the target's ranking
-PROB_GAP = 0.15  # largest difference of target probability from t's
-DISTANCE = 0.5  # largest embedding distance from t
+SIZE = Parameter("size", "group size", 14, 1, 200, 1, "Neighbours in the sorted row.", "int")
+MAX_DIFFERENCE, MAX_DISTANCE = 0.15, 0.5
 
 
-class RankGrouped(BlockRule):
-    """Accept iff u P(C) < Q(C), C = t and the ids near it both in Q's ranking and in embedding.
+class GsdRule:
+    """Accept with ``min(1, sum Q / sum P)`` over a group made anew for each token.
 
-    arXiv 2508.07747, constants of its public code; distances here are between unit-length rows. On
-    rejection it draws from (Q - P)_+ as exact decoding does. No guarantee.
+    The group: among the ``size`` tokens next to x in the target's sorted row, those whose target
+    probability differs by less than 0.15 and whose unit embeddings lie less than 0.5 apart. A
+    rejection falls back to SD's residual.
     """
 
     name = "gsd"
 
-    def __init__(self, neighbours: Neighbours) -> None:
-        self.neighbours = neighbours
+    def __init__(self, embeddings: Tensor | None, size: float = SIZE.default) -> None:
+        if embeddings is None:
+            raise PcgError("GSD needs the target's embedding table.")
+        rows = embeddings.float()
+        self.unit = rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
+        self.size = int(SIZE.check(size))
+        self.params = {"size": float(self.size)}
 
-    def cluster(self, token: int, target: Tensor) -> Tensor:
-        """(n,) ids, t among them."""
-        own = target[token]
-        above = torch.where(target > own, target, torch.inf)
-        below = torch.where(target <= own, target, -torch.inf)
-        below[token] = -torch.inf
-        width = min(HALF_WINDOW, len(target))
-        upper = above.topk(width, largest=False)
-        lower = below.topk(width)
-        ids = torch.cat([upper.indices, lower.indices])
-        probs = torch.cat([upper.values, lower.values])
-        near = self.neighbours.distances(token, ids.cpu()).to(target.device)
-        kept = ids[((probs - own).abs() < PROB_GAP) & (near < DISTANCE)]
-        return torch.cat([kept, torch.tensor([token], device=target.device)])
+    def group(self, token: int, target_row: Tensor) -> Tensor:
+        """Ids of the token's group, the token included."""
+        own = torch.tensor([token], device=target_row.device)
+        if token >= len(self.unit):
+            return own
+        order = target_row[: len(self.unit)].argsort(descending=True, stable=True)
+        place = int((order == token).nonzero()[0, 0])
+        near = order[max(0, place - self.size // 2) : place + self.size - self.size // 2 + 1]
+        unit = self.unit.to(target_row.device)
+        close = (unit[near] - unit[token]).norm(dim=1) < MAX_DISTANCE
+        alike = (target_row[near] - target_row[token]).abs() < MAX_DIFFERENCE
+        chosen = near[close & alike]
+        return torch.cat([own, chosen[chosen != token]])
 
-    def weigh(self, token: int, draft: Tensor, target: Tensor, source: RandomSource) -> Weighed:
-        ids = self.cluster(token, target)
-        return Weighed(float(draft[ids].double().sum()), float(target[ids].double().sum()))
+    def judge(
+        self,
+        draft_ids: Sequence[int],
+        draft_probs: Tensor,
+        target_probs: Tensor,
+        source: torch.Generator | Randomness,
+    ) -> Verdict:
+        """See :meth:`pcg.acceptance.rule.Rule.judge`."""
+
+        def threshold(place: int, token: int) -> tuple[float, float]:
+            group = self.group(token, target_probs[place])
+            target = float(target_probs[place, group].double().sum())
+            return target, float(draft_probs[place, group].double().sum())
+
+        return judge_by_threshold(draft_ids, draft_probs, target_probs, source, threshold)
+
+
+SPEC = RuleSpec(
+    name="gsd",
+    label="GSD",
+    description="Groups tokens that are neighbours in the target's sorted row and sound alike.",
+    guarantee="None.",
+    source="arXiv 2508.07747",
+    make=GsdRule,
+    parameters=(SIZE,),
+    needs_embeddings=True,
+)

@@ -1,78 +1,107 @@
-"""LANTERN and LANTERN++: a draft token may borrow the target's mass of its latent neighbours."""
+"""LANTERN and LANTERN++: a token borrows the target mass of its nearest neighbours.
+
+arXiv 2410.03355 and 2502.06352. Neighbours by embedding distance, the token itself excluded.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from pcg.acceptance.neighbours import Neighbours
-from pcg.acceptance.rule import BlockRule, Weighed
-from pcg.coarse import Residual, token_residual
+from pcg.acceptance.rule import Parameter, RuleSpec, Verdict, positive_part
+from pcg.acceptance.threshold import judge_by_threshold
 from pcg.errors import PcgError
-from pcg.randomness import RandomSource
+from pcg.randomness import Randomness
+
+NEIGHBOURS = Parameter("k", "neighbours k", 10, 1, 200, 1, "How many neighbours may lend.", "int")
+DELTA = Parameter("delta", "delta", 0.2, 0.0, 1.0, 0.01, "Largest mass that is borrowed a step.")
+LAMBDA = Parameter("lam", "lambda", 2.0, 1.0, 20.0, 0.1, "Q may grow at most by this factor.")
 
 
-class Lantern(BlockRule):
-    """Accept iff u P(t) < Q(t) + c, where c is the target mass of the j nearest neighbours of t.
+class LanternRule:
+    """Accept when ``u P(x) < Q(x) + c``, with c the mass of as many nearest neighbours as fit.
 
-    j <= k is the largest with c <= delta (arXiv 2410.03355). On rejection the draft's mass on the
-    neighbours used is zeroed and the token drawn from (Q - P)_+. At most delta of mass moves.
+    They fit while c <= ``delta`` (LANTERN) or c <= ``(lam - 1) Q(x)`` (LANTERN++). On a rejection
+    the draft's mass on the neighbours used is set to 0 before ``norm (Q - P)+``.
     """
 
-    name = "lantern"
+    def __init__(
+        self,
+        embeddings: Tensor | None,
+        k: float = NEIGHBOURS.default,
+        delta: float | None = None,
+        lam: float | None = None,
+    ) -> None:
+        if embeddings is None:
+            raise PcgError("LANTERN needs the target's embedding table.")
+        self.embeddings, self.k = embeddings.float(), int(NEIGHBOURS.check(k))
+        self.name = "lantern" if lam is None else "lantern++"
+        self.delta = DELTA.check(DELTA.default if delta is None else delta)
+        self.lam = None if lam is None else LAMBDA.check(lam)
+        limit = {"delta": self.delta} if self.lam is None else {"lam": self.lam}
+        self.params: dict[str, float] = {"k": float(self.k), **limit}
+        self._near: dict[int, Tensor] = {}
 
-    def __init__(self, neighbours: Neighbours, delta: float = 0.1) -> None:
-        if not 0.0 <= delta <= 1.0:
-            raise PcgError(f"delta must lie in [0, 1], not {delta}.")
-        self.neighbours = neighbours
-        self.delta = delta
+    def neighbours(self, token: int) -> Tensor:
+        """The ``k`` nearest codes, nearest first; none for ids that are not codes."""
+        if token not in self._near:
+            if token >= len(self.embeddings):
+                return torch.empty(0, dtype=torch.long)
+            distance = (self.embeddings - self.embeddings[token]).square().sum(1)
+            distance[token] = torch.inf
+            count = min(self.k, len(distance) - 1)
+            self._near[token] = distance.topk(count, largest=False).indices
+        return self._near[token]
 
-    @property
-    def params(self) -> dict[str, Any]:
-        return {"k": self.neighbours.count, "delta": self.delta}
-
-    def budget(self, target_prob: float) -> float:
-        """How much target mass may be borrowed."""
-        return self.delta
-
-    def borrowed(self, token: int, target: Tensor) -> tuple[Tensor, float]:
-        """The neighbours used, nearest first, and their target mass."""
-        near = self.neighbours.of(token).to(target.device)
-        sums = target[near].double().cumsum(0)
-        budget = self.budget(float(target[token]))
-        used = int(torch.searchsorted(sums, budget, right=True)) if len(near) else 0
+    def lent(self, token: int, target_row: Tensor) -> tuple[Tensor, float]:
+        """(neighbours used, mass they lend)."""
+        near = self.neighbours(token).to(target_row.device)
+        sums = target_row[near].double().cumsum(0)
+        allowed = self.delta if self.lam is None else (self.lam - 1) * float(target_row[token])
+        used = int((sums <= allowed).sum())
         return near[:used], float(sums[used - 1]) if used else 0.0
 
-    def weigh(self, token: int, draft: Tensor, target: Tensor, source: RandomSource) -> Weighed:
-        _, mass = self.borrowed(token, target)
-        return Weighed(weight=float(draft[token]), bound=float(target[token]) + mass)
+    def judge(
+        self,
+        draft_ids: Sequence[int],
+        draft_probs: Tensor,
+        target_probs: Tensor,
+        source: torch.Generator | Randomness,
+    ) -> Verdict:
+        """See :meth:`pcg.acceptance.rule.Rule.judge`."""
 
-    def replace(
-        self, token: int, draft: Tensor, target: Tensor, weighed: Weighed, source: RandomSource
-    ) -> Residual:
-        used, _ = self.borrowed(token, target)
-        return token_residual(draft.index_fill(0, used, 0.0), target, source)
+        def threshold(place: int, token: int) -> tuple[float, float]:
+            _, mass = self.lent(token, target_probs[place])
+            return float(target_probs[place, token]) + mass, float(draft_probs[place, token])
+
+        def residual(place: int, token: int) -> tuple[Tensor, str]:
+            draft = draft_probs[place].clone()
+            draft[self.lent(token, target_probs[place])[0]] = 0.0
+            return positive_part(target_probs[place], draft)
+
+        return judge_by_threshold(draft_ids, draft_probs, target_probs, source, threshold, residual)
 
 
-class LanternPlus(Lantern):
-    """LANTERN++: the mass borrowed is at most (lam - 1) Q(t), so that a sure token borrows more.
-
-    arXiv 2502.06352.
-    """
-
-    name = "lantern++"
-
-    def __init__(self, neighbours: Neighbours, lam: float = 2.0) -> None:
-        if not lam >= 1.0:
-            raise PcgError(f"lam must be 1 or more, not {lam}.")
-        super().__init__(neighbours)
-        self.lam = lam
-
-    @property
-    def params(self) -> dict[str, Any]:
-        return {"k": self.neighbours.count, "lam": self.lam}
-
-    def budget(self, target_prob: float) -> float:
-        return (self.lam - 1.0) * target_prob
+SPEC = RuleSpec(
+    name="lantern",
+    label="LANTERN",
+    description="A token borrows the target's mass of its nearest neighbours, up to delta.",
+    guarantee="Moves at most delta of total variation per step.",
+    source="arXiv 2410.03355",
+    make=LanternRule,
+    parameters=(NEIGHBOURS, DELTA),
+    needs_embeddings=True,
+)
+SPEC_PLUS = RuleSpec(
+    name="lantern++",
+    label="LANTERN++",
+    description="LANTERN whose loan is at most (lambda - 1) times the token's own mass.",
+    guarantee="Moves at most (lambda - 1) Q(x) for each drafted token x per step.",
+    source="arXiv 2502.06352",
+    make=partial(LanternRule, lam=LAMBDA.default),
+    parameters=(NEIGHBOURS, LAMBDA),
+    needs_embeddings=True,
+)

@@ -16,7 +16,9 @@ class TargetRule:
     """Draws every token from the target; it has nothing to judge."""
 
     name = "target"
-    params: dict[str, float] = {}
+
+    def __init__(self) -> None:
+        self.params: dict[str, float] = {}
 
     def judge(
         self,

@@ -29,7 +29,7 @@ def judge_by_threshold(
     threshold: Threshold,
     residual: Residual | None = None,
 ) -> Verdict:
-    """Accepts token x at position i while ``u * right < left`` for ``(left, right) = threshold(i, x)``.
+    """Accepts token x at position i while ``u * right < left``; ``threshold(i, x)`` gives both.
 
     ``residual(i, x)`` gives the row to draw from after a rejection; ``norm (Q - P)+`` by default.
     """

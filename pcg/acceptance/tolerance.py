@@ -1,39 +1,54 @@
-"""VADUSA's sampled tolerance: a draft is kept if the target draws it within a few tries."""
+"""Tolerance: a token passes if it is among tau draws of the target. VADUSA, arXiv 2410.21951."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
-from pcg.acceptance.rule import BlockRule, Weighed
-from pcg.coarse import Residual
-from pcg.errors import PcgError
-from pcg.randomness import RandomSource
+from pcg.acceptance.rule import Parameter, RuleSpec, Verdict
+from pcg.acceptance.threshold import judge_by_threshold
+from pcg.randomness import Randomness
+
+TAU = Parameter(
+    "tau", "tolerance tau", 3, 1, 50, 1, "How many draws of the target a token may match.", "int"
+)
 
 
-class Tolerance(BlockRule):
-    """Accept if t is among tau draws from Q, so with chance 1 - (1 - Q(t))^tau, else draw from Q.
-
-    arXiv 2410.21951, in our best reading of it. No guarantee.
-    """
+class ToleranceRule:
+    """Accept with probability ``1 - (1 - Q(t))^tau``; otherwise draw from Q."""
 
     name = "tolerance"
 
-    def __init__(self, tau: int = 3) -> None:
-        if tau != int(tau) or tau < 1:
-            raise PcgError(f"tau must be a whole number, 1 or more, not {tau}.")
-        self.tau = int(tau)
+    def __init__(self, tau: float = TAU.default) -> None:
+        self.tau = TAU.check(tau)
+        self.params = {"tau": self.tau}
 
-    @property
-    def params(self) -> dict[str, Any]:
-        return {"tau": self.tau}
+    def judge(
+        self,
+        draft_ids: Sequence[int],
+        draft_probs: Tensor,
+        target_probs: Tensor,
+        source: torch.Generator | Randomness,
+    ) -> Verdict:
+        """See :meth:`pcg.acceptance.rule.Rule.judge`."""
 
-    def weigh(self, token: int, draft: Tensor, target: Tensor, source: RandomSource) -> Weighed:
-        missed = max(0.0, 1.0 - float(target[token])) ** self.tau
-        return Weighed(weight=1.0, bound=1.0 - missed)
+        def threshold(place: int, token: int) -> tuple[float, float]:
+            return 1.0 - (1.0 - float(target_probs[place, token])) ** self.tau, 1.0
 
-    def replace(
-        self, token: int, draft: Tensor, target: Tensor, weighed: Weighed, source: RandomSource
-    ) -> Residual:
-        return Residual(source.categorical(target)[0], None, 0)
+        def residual(place: int, token: int) -> tuple[Tensor, str]:
+            return target_probs[place], "residual"
+
+        return judge_by_threshold(draft_ids, draft_probs, target_probs, source, threshold, residual)
+
+
+SPEC = RuleSpec(
+    name="tolerance",
+    label="Tolerance",
+    description="Accepts a token that would be among tau draws of the target.",
+    guarantee="None.",
+    source="VADUSA, arXiv 2410.21951 (best reading of the text)",
+    make=ToleranceRule,
+    parameters=(TAU,),
+)

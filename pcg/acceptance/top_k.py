@@ -1,42 +1,57 @@
-"""Llasa+'s check: a draft is kept if the target ranks it among its k most likely."""
+"""Top-k acceptance: a token passes if the target ranks it among its k best. Llasa+, 2508.06262."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
-from pcg.acceptance.rule import BlockRule, Weighed
-from pcg.coarse import Residual
-from pcg.errors import PcgError
-from pcg.randomness import RandomSource
+from pcg.acceptance.rule import Parameter, RuleSpec, Verdict
+from pcg.acceptance.threshold import judge_by_threshold
+from pcg.randomness import Randomness
+
+K = Parameter("k", "k", 50, 1, 1000, 1, "How many of the target's best tokens are accepted.", "int")
 
 
-class TopK(BlockRule):
-    """Accept iff t is among the k most likely ids of Q, else draw from those k.
-
-    arXiv 2508.06262 (k 50). No guarantee. An id the target gives no mass is never accepted; ids
-    as likely as the k-th all count.
-    """
+class TopKRule:
+    """Accept when t is in Q's top k and possible under Q; otherwise draw from Q's top k."""
 
     name = "top_k"
 
-    def __init__(self, k: int = 50) -> None:
-        if k != int(k) or k < 1:
-            raise PcgError(f"k must be a whole number, 1 or more, not {k}.")
-        self.k = int(k)
+    def __init__(self, k: float = K.default) -> None:
+        self.k = int(K.check(k))
+        self.params = {"k": float(self.k)}
 
-    @property
-    def params(self) -> dict[str, Any]:
-        return {"k": self.k}
+    def judge(
+        self,
+        draft_ids: Sequence[int],
+        draft_probs: Tensor,
+        target_probs: Tensor,
+        source: torch.Generator | Randomness,
+    ) -> Verdict:
+        """See :meth:`pcg.acceptance.rule.Rule.judge`."""
 
-    def weigh(self, token: int, draft: Tensor, target: Tensor, source: RandomSource) -> Weighed:
-        prob = target[token]
-        kept = bool(prob > 0) and int((target > prob).sum()) < self.k
-        return Weighed(weight=1.0, bound=1.0 if kept else 0.0)
+        def threshold(place: int, token: int) -> tuple[float, float]:
+            row = target_probs[place]
+            better = int((row > row[token]).sum())
+            return (1.0 if better < self.k and float(row[token]) > 0 else 0.0), 1.0
 
-    def replace(
-        self, token: int, draft: Tensor, target: Tensor, weighed: Weighed, source: RandomSource
-    ) -> Residual:
-        probs, ids = target.topk(min(self.k, len(target)))
-        return Residual(int(ids[source.categorical(probs)[0]]), None, 0)
+        def residual(place: int, token: int) -> tuple[Tensor, str]:
+            row = target_probs[place]
+            best = row.topk(min(self.k, len(row)))
+            kept = torch.zeros_like(row).scatter_(0, best.indices, best.values)
+            return kept / kept.sum(), "residual"
+
+        return judge_by_threshold(draft_ids, draft_probs, target_probs, source, threshold, residual)
+
+
+SPEC = RuleSpec(
+    name="top_k",
+    label="Top-k",
+    description="Accepts any token among the target's k most probable.",
+    guarantee="None.",
+    source="Llasa+, arXiv 2508.06262",
+    make=TopKRule,
+    parameters=(K,),
+)
