@@ -80,7 +80,7 @@ def check_address(url: str) -> str:
 
 @contextlib.contextmanager
 def served(
-    environ: dict[str, str] | None = None, wait: float = 180.0
+    environ: dict[str, str] | None = None, wait: float = 400.0
 ) -> Iterator[tuple[str, float]]:
     """Start `app.py` on a free port; yields (address, seconds until it answered), then ends it."""
     from pcg.settings import ROOT
@@ -115,8 +115,8 @@ def served(
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url + "/", timeout=5) as reply:
-            return reply.status == 200 and b"<title" in reply.read()
+        with urllib.request.urlopen(url + "/", timeout=30) as reply:
+            return reply.status == 200 and b"gradio_config" in reply.read()
     except OSError:
         return False
 
