@@ -105,3 +105,4 @@ SPEC_PLUS = RuleSpec(
     parameters=(NEIGHBOURS, LAMBDA),
     needs_embeddings=True,
 )
+SPECS = (SPEC, SPEC_PLUS)
