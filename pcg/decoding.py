@@ -145,11 +145,9 @@ def decode(
         raise PcgError("The token budget must be at least 1.")
     if lookahead and draft is None:
         raise PcgError(f"The rule {rule.name!r} needs a draft model: choose one, or target only.")
-    if lookahead and draft is not None:
-        if (draft.vocab_size, draft.end_id) != (target.vocab_size, target.end_id):
-            raise PcgError(
-                "Draft and target have different vocabularies: they cannot work together."
-            )
+    ids = (target.vocab_size, target.end_id)
+    if lookahead and draft is not None and (draft.vocab_size, draft.end_id) != ids:
+        raise PcgError("Draft and target have different vocabularies: they cannot work together.")
     positions = target.max_positions
     if lookahead and draft is not None:
         positions = min(positions, draft.max_positions)

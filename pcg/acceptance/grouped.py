@@ -133,7 +133,7 @@ class GroupedRule:
 SPEC = RuleSpec(
     name="pcg",
     label="PCG (groups)",
-    description="Accepts a drafted token when a group of like-sounding tokens that holds it passes.",
+    description="Accepts a drafted token when a group of like-sounding tokens around it passes.",
     guarantee="Group labels follow the target's group law exactly, step by step; tokens may not.",
     source="arXiv 2511.13732",
     make=GroupedRule,

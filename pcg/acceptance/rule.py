@@ -47,7 +47,8 @@ class Verdict:
     """One round: judgements up to and including the first rejection, and the token that ends it.
 
     ``next_kind``: bonus (all accepted), residual (after a rejection), or fallback (a residual
-    without mass, so the target's own row was used). ``trials``: thinning trials.
+    without mass, so the target's own row was used). ``next_prob``: the target's probability of
+    ``next_token``. ``trials``: thinning trials.
     """
 
     judgements: tuple[Judgement, ...]
@@ -138,7 +139,7 @@ def check_rows(
         raise PcgError("The target must give one row for each drafted token and one more.")
     if count and (draft_probs.ndim != 2 or draft_probs.shape != target_probs[:-1].shape):
         raise PcgError("Draft and target must give rows over the same vocabulary.")
-    if count and not (0 <= min(draft_ids) and max(draft_ids) < target_probs.shape[-1]):
+    if count and (min(draft_ids) < 0 or max(draft_ids) >= target_probs.shape[-1]):
         raise PcgError("A drafted id lies outside the vocabulary of the rows.")
     sums = target_probs.sum(-1)
     if count:
@@ -152,10 +153,10 @@ def check_rows(
         )
 
 
-def draw_from(row: Tensor, source: Randomness, kind: str, **more: Any) -> dict[str, Any]:
-    """Verdict fields for a token drawn from one row."""
+def draw_from(row: Tensor, target_row: Tensor, source: Randomness, kind: str) -> dict[str, Any]:
+    """Verdict fields for a token drawn from ``row``."""
     token = source.categorical(row)
-    return {"next_token": token, "next_kind": kind, "next_prob": float(row[token]), **more}
+    return {"next_token": token, "next_kind": kind, "next_prob": float(target_row[token])}
 
 
 def positive_part(target_row: Tensor, draft_row: Tensor) -> tuple[Tensor, str]:

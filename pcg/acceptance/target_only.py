@@ -31,7 +31,8 @@ class TargetRule:
         check_rows(draft_ids, draft_probs, target_probs)
         if len(draft_ids):
             raise PcgError("Target-only decoding drafts nothing: set the lookahead to 0.")
-        return Verdict((), 0, **draw_from(target_probs[-1], as_randomness(source), "bonus"))
+        row = target_probs[-1]
+        return Verdict((), 0, **draw_from(row, row, as_randomness(source), "bonus"))
 
 
 SPEC = RuleSpec(

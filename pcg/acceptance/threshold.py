@@ -61,8 +61,10 @@ def judge_by_threshold(
                 if residual
                 else positive_part(target_probs[place], draft_probs[place])
             )
-            return Verdict(tuple(judged), place, **draw_from(row, randomness, kind))
-    last = draw_from(target_probs[-1], randomness, "bonus")
+            return Verdict(
+                tuple(judged), place, **draw_from(row, target_probs[place], randomness, kind)
+            )
+    last = draw_from(target_probs[-1], target_probs[-1], randomness, "bonus")
     return Verdict(tuple(judged), len(judged), **last)
 
 
