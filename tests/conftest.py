@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from pcg.bench.load import served
+from pcg.bench.load import StartUp, served
 from pcg.settings import BUNDLED_DIR
 
 
 @pytest.fixture(scope="session")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, float]]:
-    """(address, seconds from the command to the first answer) of `python app.py`.
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, StartUp]]:
+    """(address, what the start took) of `python app.py`.
 
     With the bundled voice, or where it is not in the checkout with a tiny random one.
     """

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from pcg.bench.load import StartUp
 from pcg.settings import BUNDLED_DIR, ROOT, available_configs
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -69,7 +70,7 @@ def test_snippets_run(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.server
 @pytest.mark.parametrize("source", snippets(served=True))
-def test_snippets_against_a_page_run(source: str, page: tuple[str, float]) -> None:
+def test_snippets_against_a_page_run(source: str, page: tuple[str, StartUp]) -> None:
     here = source.replace("http://127.0.0.1:7860", page[0])
     assert here != source
     exec(compile(here, "README.md", "exec"), {"__name__": "readme"})

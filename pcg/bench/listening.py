@@ -1,4 +1,4 @@
-"""`python -m pcg bench listening`: a crowd of listeners over HTTP, with the server killed midway."""
+"""`python -m pcg bench listening`: a crowd of listeners, and the server killed midway."""
 
 from __future__ import annotations
 

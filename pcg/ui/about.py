@@ -53,7 +53,8 @@ def build() -> None:
         with gr.Column(scale=3, min_width=320):
             gr.Markdown(METHOD)
         with gr.Column(scale=2, min_width=320):
-            gr.HTML(facts, apply_default_css=False, elem_id="facts")
+            panel = gr.HTML(apply_default_css=False, elem_id="facts")
+    gr.on(None, facts, None, panel, api_visibility="private")  # no trigger: at page load
 
 
 def facts() -> str:

@@ -11,12 +11,14 @@ import soundfile
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from pcg.bench.load import StartUp
+
 pytestmark = pytest.mark.server
 START_UP_SECONDS = 12.0
 
 
 @pytest.fixture(scope="module")
-def client(page: tuple[str, float]) -> Client:
+def client(page: tuple[str, StartUp]) -> Client:
     return Client(page[0], verbose=False)
 
 
@@ -25,12 +27,15 @@ def spoken(client: Client) -> dict[str, Any]:
     return client.predict(text="The boat came home.", rule="pcg", seed=7, api_name="/say")
 
 
-def test_the_page_answers_within_its_start_up_time(page: tuple[str, float]) -> None:
-    print(f"start-up: {page[1]:.1f} s (wanted on an idle core: {START_UP_SECONDS:.0f} s)")
-    assert page[1] < 4 * START_UP_SECONDS  # a loaded machine is no regression; the figure is shown
+def test_the_page_answers_within_its_start_up_time(page: tuple[str, StartUp]) -> None:
+    start_up = page[1]
+    print(f"start-up: {start_up.wall:.1f} s, {start_up.cpu} s of computing")
+    if start_up.cpu is None:
+        pytest.skip("this system does not tell a process's computing time")
+    assert start_up.cpu < START_UP_SECONDS  # what an idle core takes; the clock depends on others
 
 
-def test_healthz(page: tuple[str, float]) -> None:
+def test_healthz(page: tuple[str, StartUp]) -> None:
     with urllib.request.urlopen(page[0] + "/healthz", timeout=30) as reply:
         report = json.load(reply)
     assert report["status"] == "ok"
@@ -78,7 +83,7 @@ def test_swap_and_group(client: Client, spoken: dict[str, Any]) -> None:
         ({"text": "Hello.", "rule": "nobody"}, "nobody"),
         ({"text": "Hello.", "params": "{'theta'}"}, "JSON"),
         ({"text": "Hello.", "voice": "../../etc/passwd"}, "voice"),
-        ({"text": "Hello.", "lookahead": 9999}, "9999|between|at most"),
+        ({"text": "Hello.", "lookahead": 9999}, "from 1 to"),
         ({"text": "x" * 99999}, "characters"),
     ],
 )

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from pcg.bench.load import StartUp
+
 pytestmark = pytest.mark.server
 
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}, "orig_name": "a.wav"}
@@ -76,7 +78,7 @@ def requests(count: int, seed: int) -> list[tuple[str, list[Any]]]:
     return made
 
 
-def test_a_thousand_hostile_requests(page: tuple[str, float]) -> None:
+def test_a_thousand_hostile_requests(page: tuple[str, StartUp]) -> None:
     url, _ = page
     outcomes: Counter[str] = Counter()
     unclear: list[str] = []
@@ -115,9 +117,13 @@ def test_a_thousand_hostile_requests(page: tuple[str, float]) -> None:
         "/config/../app.py",
     ],
 )
-def test_no_file_outside_is_served(page: tuple[str, float], path: str) -> None:
+def test_no_file_outside_is_served(page: tuple[str, StartUp], path: str) -> None:
     status, text = ask(page[0] + path)
-    assert 300 <= status < 500 or (status == 200 and "gradio_config" in text), (path, status, text[:200])
+    assert 300 <= status < 500 or (status == 200 and "gradio_config" in text), (
+        path,
+        status,
+        text[:200],
+    )
     assert "root:x:0" not in text
     assert "build_page" not in text
     assert "PATH=" not in text
@@ -126,14 +132,14 @@ def test_no_file_outside_is_served(page: tuple[str, float], path: str) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{", b'{"data": 3}', b'{"data": {}}', b"\xff\xfe", b"null"]
 )
-def test_broken_bodies_are_refused(page: tuple[str, float], body: bytes) -> None:
+def test_broken_bodies_are_refused(page: tuple[str, StartUp], body: bytes) -> None:
     for name in GOOD:
         status, text = ask(f"{page[0]}/gradio_api/call/{name}", body)
         assert status in (200, 404, 422), (name, body, status, text[:200])
         assert "Traceback" not in text
 
 
-def test_every_function_of_the_page_refuses_files_outside(page: tuple[str, float]) -> None:
+def test_every_function_of_the_page_refuses_files_outside(page: tuple[str, StartUp]) -> None:
     """Also those that have no name: the page's own events, called by number with a stolen path."""
     url, _ = page
     config = json.loads(ask(url + "/config")[1])
@@ -158,7 +164,7 @@ def test_every_function_of_the_page_refuses_files_outside(page: tuple[str, float
     assert tried >= len(config["dependencies"])
 
 
-def test_upload_names_cannot_leave_their_folder(page: tuple[str, float]) -> None:
+def test_upload_names_cannot_leave_their_folder(page: tuple[str, StartUp]) -> None:
     edge = "----pcg"
     for name in (
         "../../../x.wav",
@@ -186,7 +192,7 @@ def test_upload_names_cannot_leave_their_folder(page: tuple[str, float]) -> None
         assert "gradio" in stored
 
 
-def test_an_upload_too_large_is_refused(page: tuple[str, float]) -> None:
+def test_an_upload_too_large_is_refused(page: tuple[str, StartUp]) -> None:
     edge = b"----pcg"
     head = (
         b"--" + edge + b'\r\nContent-Disposition: form-data; name="files"; filename="x.wav"\r\n\r\n'
