@@ -21,6 +21,7 @@ from pcg.errors import PcgError
 
 VERSION = 1
 MAX_ROUNDS = 100_000
+FINISHED = (None, "end", "budget", "cancelled", "non_speech")
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Trace:
             rounds = [round_from_dict(json.loads(line)) for line in lines[1:]]
         except PcgError:
             raise
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
             raise PcgError(
                 "This file is not a trace: save one from Watch or `say --trace`."
             ) from error
@@ -155,6 +156,8 @@ def round_from_dict(data: dict[str, Any]) -> Round:
     flat = {key: value for key, value in data.items() if key != "verdict"}
     for key in ("drafted", "emitted"):
         flat[key] = tuple(int(token) for token in flat[key])
+    if flat["finished"] not in FINISHED:
+        raise ValueError(flat["finished"])
     for key in ("index", "start"):
         flat[key] = int(flat[key])
     for key in ("seconds_draft", "seconds_verify", "seconds_judge"):
