@@ -6,7 +6,9 @@ import argparse
 import json
 from typing import Any
 
+from pcg.commands import voice_options as options
 from pcg.errors import PcgError
+from pcg.evaluation.replica import judged_rows
 
 
 def add_parser(subparsers: Any) -> None:
@@ -16,32 +18,25 @@ def add_parser(subparsers: Any) -> None:
         help="acceptance over theta for one text, from one exact decoding",
         description="Decode TEXT exactly once, then evaluate every theta on its rows.",
     )
-    parser.add_argument("text", help="text to speak")
-    parser.add_argument("--model", default="bundled", help="catalogue name or folder")
-    parser.add_argument("--voice", help="a bundled voice (default: the first)")
+    options.add_options(parser)
     parser.add_argument("--thetas", help="comma separated (default: by mean group size)")
-    parser.add_argument("--lookahead", type=int, default=3)
-    parser.add_argument("--temperature", type=float, default=0.8)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print one last line of JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the sub-command."""
-    from pcg.evaluation.arms import Arm, Options
     from pcg.evaluation.laws import as_rows, overlap
-    from pcg.evaluation.manifest import Utterance
-    from pcg.evaluation.replica import Replica
+    from pcg.synthesis import speak
 
-    replica = Replica(Options(model=args.model, temperature=args.temperature))
-    name = args.voice or next(iter(sorted(replica.voices)), "")
-    arm = Arm("sd", "", rule="sd", lookahead=args.lookahead)
-    rows = replica.probability_rows(Utterance("sweep", args.text, name), arm, args.seed)
-    draft, target = as_rows(*rows)
-    points = [_point(args, replica, draft, target, theta) for theta in _thetas(args, replica)]
-    exact = _speed(float(overlap(draft, target).mean()), args.lookahead, replica)
-    result = {"positions": len(draft), "voice": name, "sd": exact, "points": points}
+    model = options.load_model(args)
+    if model.groups is None:
+        raise PcgError(f"The model {model.name} has no groups to sweep over.")
+    voice = options.choose_voice(args, model)
+    request = options.make_request(args, model, voice, "sd", {})
+    draft, target = as_rows(*judged_rows(speak(model, request, keep_rows=True, preview=False)))
+    points = [_point(args, model, draft, target, theta) for theta in _thetas(args, model)]
+    exact = _speed(float(overlap(draft, target).mean()), args.lookahead, model)
+    result = {"positions": len(draft), "voice": voice and voice.name, "sd": exact, "points": points}
     print(f"SD: acceptance {exact['acceptance']:.3f}, {exact['tokens_per_round']:.2f} a round")
     for point in points:
         print(
@@ -55,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _thetas(args: argparse.Namespace, replica: Any) -> list[float]:
-    nested = replica.model.groups
+def _thetas(args: argparse.Namespace, model: Any) -> list[float]:
+    nested = model.groups
     if args.thetas:
         try:
             return [float(theta) for theta in args.thetas.split(",")]
@@ -69,11 +64,11 @@ def _thetas(args: argparse.Namespace, replica: Any) -> list[float]:
 
 
 def _point(
-    args: argparse.Namespace, replica: Any, draft: Any, target: Any, theta: float
+    args: argparse.Namespace, model: Any, draft: Any, target: Any, theta: float
 ) -> dict[str, Any]:
     from pcg.evaluation import laws
 
-    groups = replica.model.groups.at(theta)
+    groups = model.groups.at(theta)
     matrix = laws.adjacency(groups)
     accepted = laws.overlap(laws.coarse(draft, matrix), laws.coarse(target, matrix)).mean()
     beta = laws.solve_beta(draft, target, float(accepted))
@@ -85,16 +80,18 @@ def _point(
         "ssd_beta": round(beta, 4),
         "pcg_token_drift": round(float(drift), 5),
         "ssd_token_drift": round(float(ssd), 5),
-        **_speed(float(accepted), args.lookahead, replica),
+        **_speed(float(accepted), args.lookahead, model),
     }
 
 
-def _speed(acceptance: float, lookahead: int, replica: Any) -> dict[str, Any]:
+def _speed(acceptance: float, lookahead: int, model: Any) -> dict[str, Any]:
     """Expected tokens a round and, where c and v were measured, the expected speed-up."""
-    expected = sum(acceptance**i for i in range(lookahead + 1))
+    from pcg.theory import expected_speedup, expected_tokens
+
+    expected = expected_tokens(acceptance, lookahead)
     result = {"acceptance": round(acceptance, 5), "tokens_per_round": round(expected, 4)}
-    measured = replica.facts["measured"]
+    measured = model.measured
     if "c" in measured and "v" in measured:
-        cost = lookahead * float(measured["c"]) + float(measured["v"])
-        result["expected_speedup"] = round(expected / cost, 4)
+        speed = expected_speedup(acceptance, lookahead, measured["c"], measured["v"])
+        result["expected_speedup"] = round(speed, 4)
     return result

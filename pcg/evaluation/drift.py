@@ -15,63 +15,58 @@ RESAMPLES = 2_000
 Floats = NDArray[np.float64]
 
 
-def _stack(rows: list[Row], rule: str, name: str) -> Floats:
-    return np.asarray([row["drift"][rule][name] for row in rows], dtype=np.float64)
-
-
-def _means(sums: Floats, positions: Floats, weights: Floats) -> Floats:
-    """Weighted pooled means (points,) of sums (utterances, points)."""
-    pooled: Floats = (weights @ sums) / (weights @ positions)
-    return pooled
+NAMES = ("acceptance", "token_drift", "group_drift")
 
 
 def drift_summary(results: Results) -> Row:
-    """One point a theta: PCG's acceptance and token drift, and what SSD drifts at that acceptance.
+    """One point a theta, PCG beside SSD at the same acceptance.
 
-    ``difference`` is PCG's token drift minus SSD's; its interval resamples whole utterances.
-    ``ssd_group_drift`` is SSD's drift on groups, which PCG keeps at 0 by construction.
+    ``least`` is the smallest token drift that any rule can have which keeps drafted tokens so
+    often: what it accepts beyond SD is mass on tokens the target gives less. ``token`` and
+    ``group`` hold PCG's drift minus SSD's with an interval that resamples whole utterances.
     """
     rows = list(results.arms["drift"].values())
     if not rows:
         return {}
     positions = np.asarray([row["drift"]["positions"] for row in rows], dtype=np.float64)
-    pcg = {name: _stack(rows, "pcg", name) for name in ("acceptance", "token_drift")}
-    ssd = {name: _stack(rows, "ssd", name) for name in ("acceptance", "token_drift", "group_drift")}
-
-    def curves(weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        accepted = _means(pcg["acceptance"], positions, weights)
-        line = _means(ssd["acceptance"], positions, weights)
-        matched = np.interp(accepted, line, _means(ssd["token_drift"], positions, weights))
-        coarse = np.interp(accepted, line, _means(ssd["group_drift"], positions, weights))
-        return accepted, _means(pcg["token_drift"], positions, weights), matched, coarse
-
-    accepted, drifted, matched, coarse = curves(np.ones(len(rows)))
-    rng = np.random.default_rng(0)
-    resampled = []
-    for _ in range(RESAMPLES):
-        weights = np.bincount(rng.integers(0, len(rows), len(rows)), minlength=len(rows))
-        _, own, other, _ = curves(weights.astype(np.float64))
-        resampled.append(own - other)
-    low, high = np.quantile(np.stack(resampled), [0.025, 0.975], axis=0)
-    sd = sum(row["drift"]["sd_acceptance"] for row in rows) / positions.sum()
+    sums = {
+        (rule, name): np.asarray([row["drift"][rule][name] for row in rows], dtype=np.float64)
+        for rule in ("pcg", "ssd")
+        for name in NAMES
+    }
+    exact = sum(row["drift"]["sd_acceptance"] for row in rows) / positions.sum()
+    mean = {key: value.sum(axis=0) / positions.sum() for key, value in sums.items()}
+    token, group = (_differences(sums, positions, name) for name in NAMES[1:])
     first = rows[0]["drift"]
     points = [
         {
             "theta": first["thetas"][i],
             "mean_group_size": first["sizes"][i],
-            "acceptance": round(float(accepted[i]), 5),
-            "pcg_token_drift": round(float(drifted[i]), 5),
-            "ssd_token_drift": round(float(matched[i]), 5),
-            "ssd_group_drift": round(float(coarse[i]), 5),
-            "difference": round(float(drifted[i] - matched[i]), 5),
-            "low": round(float(low[i]), 5),
-            "high": round(float(high[i]), 5),
+            "ssd_beta": round(float(np.mean([row["drift"]["betas"][i] for row in rows])), 4),
+            "least": round(float(mean["pcg", "acceptance"][i] - exact), 5),
+            **{f"{rule}_{name}": round(float(value[i]), 5) for (rule, name), value in mean.items()},
+            "token": token[i],
+            "group": group[i],
         }
         for i in range(len(first["thetas"]))
     ]
     return {
         "positions": int(positions.sum()),
         "utterances": len(rows),
-        "sd_acceptance": round(float(sd), 5),
+        "sd_acceptance": round(float(exact), 5),
         "points": points,
     }
+
+
+def _differences(sums: dict[tuple[str, str], Floats], positions: Floats, name: str) -> list[Row]:
+    """PCG minus SSD at each theta, with a 95 % interval over resampled utterances."""
+    gaps = sums["pcg", name] - sums["ssd", name]
+    rng = np.random.default_rng(0)
+    chosen = rng.integers(0, len(gaps), (RESAMPLES, len(gaps)))
+    resampled = gaps[chosen].sum(axis=1) / positions[chosen].sum(axis=1)[:, None]
+    low, high = np.quantile(resampled, [0.025, 0.975], axis=0)
+    value = gaps.sum(axis=0) / positions.sum()
+    return [
+        {"value": round(float(v), 5), "low": round(float(a), 5), "high": round(float(b), 5)}
+        for v, a, b in zip(value, low, high, strict=True)
+    ]

@@ -25,7 +25,7 @@ from pcg import theory
 
 Rows = NDArray[np.float64]
 
-THETA_SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
+THETA_SIZES = (2, 4, 8, 16, 32, 64, 128)
 """Mean group sizes at which the drift of PCG is taken."""
 BLOCK = 128
 """Positions worked on at once, which bounds memory."""
@@ -121,50 +121,62 @@ def reachable(nested: Any, sizes: Sequence[float]) -> list[float]:
     return [size for size in sizes if size <= largest]
 
 
+DRIFTS = ("acceptance", "token_drift", "group_drift")
+
+
 def drift_sums(
     draft: NDArray[Any],
     target: NDArray[Any],
     nested: Any,
     sizes: Sequence[float] = THETA_SIZES,
-    betas: Sequence[float] = BETAS,
 ) -> dict[str, Any]:
-    """Sums over positions of acceptance and drift, for curves over theta and beta.
+    """Acceptance and drift of PCG, and of SSD at PCG's acceptance, summed over positions.
 
-    Sums, not means, so that utterances add up. ``pcg``: one entry a mean group size.
-    ``ssd``: one entry a beta; its group drift is taken in the groups of the middle size.
+    One entry a mean group size. SSD's beta makes both accept equally often on these rows. Group
+    drift is that of a label drawn afresh for the emitted token, in the groups of that theta: the
+    same question to both. (The label that PCG itself judges by has no drift.) Sums, not means, so
+    that utterances add up.
     """
     sizes = reachable(nested, sizes)
     thetas = [float(nested.calibrate(mean_size=size)) for size in sizes]
     matrices = [adjacency(nested.at(theta)) for theta in thetas]
-    pcg, ssd, exact = np.zeros((2, len(sizes))), np.zeros((3, len(betas))), 0.0
-    for start in range(0, len(draft), BLOCK):
-        p, q = as_rows(draft[start : start + BLOCK], target[start : start + BLOCK])
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(draft), BLOCK)]
+    pcg = np.zeros((3, len(sizes)))
+    accepted, exact = np.zeros(len(BETAS)), 0.0
+    for block in blocks:
+        p, q = as_rows(draft[block], target[block])
         exact += float(overlap(p, q).sum())
+        accepted += [float(ssd_acceptance(p, q, beta).sum()) for beta in BETAS]
         pcg += np.stack([_pcg_sums(p, q, matrix) for matrix in matrices], axis=1)
-        middle = matrices[len(matrices) // 2]
-        ssd += np.stack([_ssd_sums(p, q, beta, middle) for beta in betas], axis=1)
-    names = ("acceptance", "token_drift", "group_drift")
+    betas = np.interp(pcg[0], accepted, BETAS)
+    ssd = np.zeros((3, len(sizes)))
+    for block in blocks:
+        p, q = as_rows(draft[block], target[block])
+        pairs = zip(betas, matrices, strict=True)
+        ssd += np.stack([_ssd_sums(p, q, float(beta), matrix) for beta, matrix in pairs], axis=1)
     return {
         "positions": len(draft),
         "sd_acceptance": round(exact, 6),
         "thetas": [round(theta, 5) for theta in thetas],
         "sizes": list(sizes),
-        "betas": list(betas),
-        "pcg": {name: row.round(6).tolist() for name, row in zip(names, pcg, strict=False)},
-        "ssd": {name: row.round(6).tolist() for name, row in zip(names, ssd, strict=True)},
+        "betas": betas.round(5).tolist(),
+        "pcg": {name: row.round(6).tolist() for name, row in zip(DRIFTS, pcg, strict=True)},
+        "ssd": {name: row.round(6).tolist() for name, row in zip(DRIFTS, ssd, strict=True)},
     }
 
 
 def _pcg_sums(draft: Rows, target: Rows, matrix: csr_array) -> Rows:
-    """Acceptance and token drift of PCG, summed over positions (2,)."""
-    accepted = overlap(coarse(draft, matrix), coarse(target, matrix))
-    drifted = distance(pcg_law(draft, target, matrix), target)
-    return np.asarray([accepted.sum(), drifted.sum()])
+    """Acceptance, token drift and group drift of PCG, summed over positions (3,)."""
+    on_groups = coarse(target, matrix)
+    accepted = overlap(coarse(draft, matrix), on_groups).sum()
+    law = pcg_law(draft, target, matrix)
+    relabelled = distance(coarse(law, matrix), on_groups).sum()
+    return np.asarray([accepted, distance(law, target).sum(), relabelled])
 
 
 def _ssd_sums(draft: Rows, target: Rows, beta: float, matrix: csr_array) -> Rows:
     """Acceptance, token drift and group drift of SSD, summed over positions (3,)."""
     law = ssd_law(draft, target, beta)
-    on_groups = distance(coarse(law, matrix), coarse(target, matrix)).sum()
+    relabelled = distance(coarse(law, matrix), coarse(target, matrix)).sum()
     accepted = ssd_acceptance(draft, target, beta).sum()
-    return np.asarray([accepted, distance(law, target).sum(), on_groups])
+    return np.asarray([accepted, distance(law, target).sum(), relabelled])

@@ -7,7 +7,7 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ class Replica:
         nested = self.model.mel_groups if arm.groups == "mel" else self.model.groups
         groups = nested.at(arm.params["theta"])
         swapped = swap_codes(codes, groups, arm.params["share"], seed, arm.control)  # type: ignore[arg-type]
-        audio = np.asarray(self.model.codec.decode(list(swapped.codes)), dtype=np.float32)
+        audio = self._sound(utterance, swapped.codes)
         facts = {
             "share": arm.params["share"],
             "realised": round(swapped.realised, 6),
@@ -89,6 +89,14 @@ class Replica:
         }
         quality = self._judged(utterance, arm, audio, row)
         return {"swap": facts, "finished": row["finished"], "tokens": len(codes), **quality}
+
+    def _sound(self, utterance: Utterance, codes: Sequence[int]) -> Audio:
+        """The sound of codes after the prompt's own, as the synthesis decodes them."""
+        from pcg.codec.windowed import decode_long
+
+        prompt = self.model.voice_codes(self.voice(utterance))
+        whole = decode_long(self.model.codec, np.asarray([*prompt, *codes], np.int64))
+        return np.asarray(whole[len(prompt) * self.model.codec.hop :], dtype=np.float32)
 
     def _recording(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
         audio = self._own_recording(utterance)
@@ -136,16 +144,7 @@ class Replica:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Draft and target rows (positions, V) of every judged position of one decoding."""
         events, _, _ = self._events(utterance, arm, seed, keep_rows=True)
-        drafts, targets = [], []
-        for event in events:
-            turn = getattr(event, "round", None)
-            if turn is not None and len(turn.drafted):
-                judged = len(turn.verdict.judgements)
-                drafts.append(np.asarray(turn.rows[0][:judged], dtype=np.float32))
-                targets.append(np.asarray(turn.rows[1][:judged], dtype=np.float32))
-        if not drafts:
-            raise PcgError("No token was drafted, so there are no rows to compare.")
-        return np.concatenate(drafts), np.concatenate(targets)
+        return judged_rows(events)
 
     def _events(
         self, utterance: Utterance, arm: Arm, seed: int, keep_rows: bool = False
@@ -267,6 +266,23 @@ class Replica:
             "torch": torch.__version__.split("+")[0],
             "measured": {name: _plain(value) for name, value in measured.items()},
         }
+
+
+def judged_rows(events: Iterable[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Draft and target rows (positions, V) of the judged positions of a decoding with rows kept.
+
+    Positions after a rejection are left out: their prefix was thrown away.
+    """
+    drafts, targets = [], []
+    for event in events:
+        turn = getattr(event, "round", None)
+        if turn is not None and len(turn.drafted):
+            judged = len(turn.verdict.judgements)
+            drafts.append(np.asarray(turn.rows[0][:judged], dtype=np.float32))
+            targets.append(np.asarray(turn.rows[1][:judged], dtype=np.float32))
+    if not drafts:
+        raise PcgError("No token was drafted, so there are no rows to compare.")
+    return np.concatenate(drafts), np.concatenate(targets)
 
 
 def row_key(utterance: Utterance, arm: Arm) -> str:

@@ -89,22 +89,31 @@ def _count(arm: Row) -> str:
 
 def drift_table(summary: Row) -> str:
     """One line a theta: drift of both rules at PCG's acceptance."""
-    head = ["theta", "mean group", "acceptance", "PCG token drift", "SSD token drift"]
-    head += ["PCG - SSD [95 %]", "PCG group drift", "SSD group drift"]
+    head = ["theta", "mean group", "SSD beta", "acceptance", "least token drift of any rule"]
+    head += ["PCG token drift", "SSD token drift", "PCG - SSD [95 %]"]
+    head += ["PCG group drift", "SSD group drift", "PCG - SSD [95 %]"]
     rows = [
         [
             f"{p['theta']:.3f}",
             f"{p['mean_group_size']:g}",
-            f"{p['acceptance']:.3f}",
-            f"{p['pcg_token_drift']:.3f}",
-            f"{p['ssd_token_drift']:.3f}",
-            f"{p['difference']:+.3f} [{p['low']:+.3f}, {p['high']:+.3f}]",
-            "0 (exact)",
-            f"{p['ssd_group_drift']:.3f}",
+            f"{p['ssd_beta']:.2f}",
+            f"{p['pcg_acceptance']:.3f}",
+            f"{p['least']:.3f}",
+            *_drift_cells(p, "token"),
+            *_drift_cells(p, "group"),
         ]
         for p in summary["drift"].get("points", [])
     ]
     return _table(head, rows)
+
+
+def _drift_cells(point: Row, kind: str) -> list[str]:
+    gap = point[kind]
+    return [
+        f"{point[f'pcg_{kind}_drift']:.3f}",
+        f"{point[f'ssd_{kind}_drift']:.3f}",
+        f"{gap['value']:+.3f} [{gap['low']:+.3f}, {gap['high']:+.3f}]",
+    ]
 
 
 def claims_table(summary: Row) -> str:
@@ -250,11 +259,13 @@ def _drift_figure(summary: Row) -> Any:
     lines = {
         "pcg_token_drift": "PCG, token law",
         "ssd_token_drift": "SSD, token law",
+        "pcg_group_drift": "PCG, group law",
         "ssd_group_drift": "SSD, group law",
+        "least": "least of any rule, token law",
     }
     for name, label in lines.items():
         figure.add_scatter(
-            x=[p["acceptance"] for p in points],
+            x=[p["pcg_acceptance"] for p in points],
             y=[p[name] for p in points],
             name=label,
             mode="lines+markers",

@@ -54,8 +54,12 @@ def test_failed_rows_are_counted_and_listed(tmp_path: Path) -> None:
 def test_drift_at_equal_acceptance(runs: Path) -> None:
     points = summarise(runs / "drift")["drift"]["points"]
     assert points[0]["pcg_token_drift"] == pytest.approx(0, abs=1e-6)
-    assert points[-1]["acceptance"] > points[0]["acceptance"]
-    assert all(p["low"] <= p["difference"] <= p["high"] for p in points)
+    assert points[-1]["pcg_acceptance"] > points[0]["pcg_acceptance"]
+    for p in points:
+        assert p["token"]["low"] <= p["token"]["value"] <= p["token"]["high"]
+        assert p["ssd_acceptance"] == pytest.approx(p["pcg_acceptance"], abs=0.005)
+        assert p["pcg_token_drift"] >= p["least"] - 1e-6
+        assert p["ssd_token_drift"] == pytest.approx(p["least"], abs=0.005)
 
 
 def test_html_is_one_offline_page(summaries: dict[str, Row], tmp_path: Path) -> None:
