@@ -46,3 +46,23 @@
     update(); draw();
   };
 })();
+/* Hear the chosen bundled voice. Value: its name, or "" for a visitor's own recording. */
+(() => {
+  "use strict";
+  const PCG = window.PCG, { el } = PCG;
+  PCG.views.voice = (root, api) => {
+    const words = el("span", { class: "pcg-muted", "aria-live": "polite" });
+    const button = el("button", { type: "button", class: "pcg-btn", text: "▶ Hear this voice", onclick: async () => {
+      PCG.audio();
+      const reply = await api.server.hear_voice({ name: api.get() }).catch(() => ({ error: "The server did not answer." }));
+      if (reply.error) { words.textContent = reply.error; return; }
+      words.textContent = reply.transcript ? `“${reply.transcript}”` : "";
+      const heard = PCG.fromInt16(reply.pcm, reply.sample_rate);
+      PCG.playSlice(heard, 0, heard.duration);
+    } });
+    root.append(el("div", { class: "voice-row" }, button, words));
+    const update = () => { root.hidden = !api.get(); words.textContent = ""; };
+    api.watch("value", update);
+    update();
+  };
+})();

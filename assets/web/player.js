@@ -186,6 +186,7 @@
       if (PCG.visible(root)) live.feed(value.live, listen && !sound.state.playing);
     }
     function paint() {
+      if (!PCG.visible(root)) return;
       cancelAnimationFrame(frame);
       frame = requestAnimationFrame(draw);
     }
@@ -244,8 +245,7 @@
     root.pcgPlayer = { seek: (s) => { sound.seek(s); paint(); }, choose, toggle, get state() { return sound.state; } };
     PCG.onTheme(paint);
     new ResizeObserver(paint).observe(root);
-    new MutationObserver(() => { if (!PCG.visible(root) && sound.state.playing) { sound.stop(); live.stop(); paint(); } })
-      .observe(document.body, { attributes: true, subtree: true, attributeFilter: ["style", "class", "hidden"] });
+    new IntersectionObserver(() => { if (!PCG.visible(root) && sound.state.playing) { sound.stop(); live.stop(); paint(); } }).observe(root);
     api.watch("value", update);
     update();
   };

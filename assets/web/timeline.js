@@ -163,11 +163,11 @@
     // ---- the audio under it -------------------------------------------------------------------
     function paintWave() {
       const total = value.rounds ? value.rounds.reduce((n, r) => n + r.e.length, 0) : 0, W = Math.max(total, 1) * CW;
+      if (!buffer) { wave.hidden = true; return; }
       const ratio = Math.min(window.devicePixelRatio || 1, 16000 / W);
-      wave.style.width = W + "px"; wave.width = Math.round(W * ratio); wave.height = Math.round(WAVE * ratio); wave.hidden = !buffer;
+      wave.style.width = W + "px"; wave.width = Math.round(W * ratio); wave.height = Math.round(WAVE * ratio); wave.hidden = false;
       const g = wave.getContext("2d"); g.setTransform(ratio, 0, 0, ratio, 0, 0); g.clearRect(0, 0, W, WAVE);
       if (chosen) { g.fillStyle = PCG.colour("accent-soft"); g.fillRect(chosen.at * CW, 0, CW, WAVE); }
-      if (!buffer) return;
       const width = Math.min(W, Math.round((buffer.duration * value.header.sample_rate / value.header.hop) * CW)), peaks = PCG.peaks(buffer, Math.max(1, width));
       g.fillStyle = PCG.colour("t1");
       for (let x = 0; x < width; x++) g.fillRect(x, WAVE / 2 - peaks[2 * x + 1] * WAVE * 0.48, 1, Math.max(1, (peaks[2 * x + 1] - peaks[2 * x]) * WAVE * 0.48));
@@ -198,8 +198,10 @@
       title.replaceChildren(el("b", { text: h.label || h.rule }), el("span", { class: "pcg-muted", text: h.text ? ` “${h.text}”` : "" }),
         el("span", { class: "watch-sum" }, [["acceptance", PCG.percent(s.acceptance_rate, 1)], ["tokens a round", fixed(s.tokens_per_round, 2)], ["rounds", s.rounds ?? drawn.length], ["tokens", s.tokens ?? "–"]].map(([k, v]) => el("span", {}, k + " ", el("b", { text: v })))));
     }
-    let figureTimer = null;
+    let figureTimer = null, stale = false;
     function update() {
+      if (!PCG.visible(root)) { stale = true; return; }     // a hidden tab costs nothing
+      stale = false;
       const next = api.get() || {};
       const has = next.rounds && next.rounds.length && next.header;
       empty.hidden = !!has; body.hidden = !has;
@@ -217,11 +219,13 @@
       clearTimeout(figureTimer); figureTimer = setTimeout(figures, next.live ? 400 : 0);
       const url = next.file && next.file.url;
       if (url && url !== file) { file = url; PCG.loadAudio(url).then((b) => { if (file === url) { buffer = b; paintWave(); if (chosen) choose(chosen, false); } }, () => {}); }
-      paintWave();
+      if (fresh || !next.live) paintWave();
     }
     scroll.addEventListener("pointerdown", () => { follow = false; }); scrub.addEventListener("pointerdown", () => { follow = true; });
     playButton.addEventListener("click", () => { follow = true; });
     PCG.onTheme(paintWave);
+    PCG.onWidth(root, () => { if (stale) update(); });
+    new IntersectionObserver(() => { if (stale) update(); }).observe(root);
     api.watch("value", update);
     update();
   };

@@ -300,6 +300,8 @@ def final_stats(run: Run) -> list[dict[str, Any]]:
 
 def measure(page: Page, visitor: Visitor, voice: Any, stop: Callable[[], bool]) -> Iterator[Page]:
     """Add WER and speaker similarity to the finished lanes when the metric models are there."""
+    if not runtime.settings().metrics:
+        return
     for lane in page.lanes:
         run = visitor.find(lane.id)
         if run is None or not len(run.audio) or stop():

@@ -193,7 +193,9 @@ def _measured(
 
 
 def quality(text: str, audio: Any, original: Any, rate: int) -> dict[str, float] | None:
-    """WER, CER and similarity to the unswapped audio, or None when a model is missing."""
+    """WER, CER and similarity to the unswapped audio, or None without the models."""
+    if not runtime.settings().metrics:
+        return None
     from pcg.metrics.speaker import speaker_similarity
     from pcg.metrics.wer import transcribe, word_errors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import gradio as gr
 
 from pcg.errors import PcgError
 from pcg.ui import runtime
+from pcg.ui.components.player import pcm_chunk
+from pcg.ui.components.voice_sample import VoiceSample
 
+SAMPLE_RATE = 16_000  # of every voice prompt
 OWN = "my own recording"
-LONGEST_SECONDS = 30.0
 
 
 @dataclass
@@ -20,7 +23,7 @@ class VoiceInput:
     """The components of the voice choice."""
 
     name: gr.Dropdown
-    sample: gr.Audio
+    sample: VoiceSample
     recording: gr.Audio
     transcript: gr.Textbox
 
@@ -44,10 +47,10 @@ def build() -> VoiceInput:
     name = gr.Dropdown(
         names, value=names[0], label="Voice", elem_id="voice", interactive=True, filterable=False
     )
-    sample = gr.Audio(
-        value=None, label="Listen to this voice", interactive=False, visible=False, buttons=[]
-    )
     own = names[0] == OWN
+    sample = VoiceSample(
+        "" if own else names[0], server_functions=[hear_voice], elem_id="voice-sample"
+    )
     recording = gr.Audio(
         sources=["upload", "microphone"],
         type="filepath",
@@ -64,9 +67,9 @@ def build() -> VoiceInput:
         elem_id="transcript",
     )
     name.change(
-        lambda chosen: (gr.update(visible=chosen == OWN), gr.update(visible=chosen == OWN)),
+        chosen,
         name,
-        [recording, transcript],
+        [sample, recording, transcript],
         api_visibility="private",
         queue=False,
         show_progress="hidden",
@@ -79,6 +82,23 @@ def build() -> VoiceInput:
         concurrency_id="model",
     )
     return VoiceInput(name, sample, recording, transcript)
+
+
+def chosen(name: str) -> tuple[str, Any, Any]:
+    """Event handler: the sample's name, and the recorder for a visitor's own voice."""
+    own = name == OWN
+    return "" if own else name, gr.update(visible=own), gr.update(visible=own)
+
+
+@runtime.guarded
+def hear_voice(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Sound and transcript of a bundled voice: `{"name"}` -> `{"pcm", ...}`."""
+    voice = runtime.voice_named(str(payload.get("name") if isinstance(payload, Mapping) else ""))
+    return {
+        "pcm": pcm_chunk(voice.audio),
+        "sample_rate": SAMPLE_RATE,
+        "transcript": voice.transcript,
+    }
 
 
 def fill_transcript(path: str | None, transcript: str) -> str:

@@ -1,4 +1,4 @@
-"""A real Chromium against the running page; every request to the outside is refused and recorded."""
+"""A real Chromium against the running page; requests to the outside are refused and recorded."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ ARGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--autoplay-policy=no-user-gesture-required",
+]
+WEBGL = [  # software WebGL, for the map only: it makes everything else slower
     "--use-gl=angle",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
-    "--autoplay-policy=no-user-gesture-required",
 ]
+SLOW = 120_000  # milliseconds; a busy machine is not a failure
 INSIDE = ("http://127.0.0.1", "http://localhost", "data:", "blob:")
 SENTENCE = "The rain had stopped."
 Open = Callable[..., Any]
@@ -36,14 +39,15 @@ def address(request: pytest.FixtureRequest) -> str:
     return given or str(request.getfixturevalue("page")[0])
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """One browser for the session."""
+@pytest.fixture(scope="module")
+def chromium(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """One browser for a module; with WebGL where the module says `WEBGL = True`."""
     sync_api = pytest.importorskip("playwright.sync_api")
     if not CHROMIUM.is_file():
         pytest.skip("chromium is not installed")
+    args = [*ARGS, *WEBGL] if getattr(request.module, "WEBGL", False) else ARGS
     with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=str(CHROMIUM), args=ARGS)
+        browser = play.chromium.launch(executable_path=str(CHROMIUM), args=args)
         yield browser
         browser.close()
 
@@ -77,7 +81,7 @@ def _opener(chromium: Any, address: str, seen: Seen, made: list[Any]) -> Open:
         visitor = chromium.new_context(viewport={"width": width, "height": 900}, **context)
         made.append(visitor)
         tab = visitor.new_page()
-        tab.set_default_timeout(30_000)
+        tab.set_default_timeout(SLOW)
         seen.watch(tab)
         theme = "dark" if dark else "light"
         tab.goto(f"{address}/?__theme={theme}{query}")
@@ -118,7 +122,7 @@ def spoken(chromium: Any, address: str) -> Iterator[Any]:
     assert seen.errors == []
 
 
-def speak(tab: Any, timeout: float = 120_000) -> None:
+def speak(tab: Any, timeout: float = 2 * SLOW) -> None:
     """Press Speak and wait until every lane is done."""
     tab.click("#run")
     tab.wait_for_function(

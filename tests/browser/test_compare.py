@@ -31,9 +31,8 @@ def test_keys_choose_play_loop_and_seek(spoken: Any) -> None:
     spoken.evaluate("() => document.activeElement.blur()")
     for key, lane in (("3", 2), ("1", 0), ("2", 1)):
         spoken.keyboard.press(key)
-        spoken.wait_for_function(
-            f"() => document.querySelectorAll('#board .board-lane')[{lane}].classList.contains('on')"
-        )
+        chosen = f"#board .board-lane:nth-child({lane + 1}).on"
+        spoken.wait_for_selector(chosen)
     spoken.keyboard.press("Space")
     spoken.wait_for_function(
         "() => document.querySelector('#board .pcg-root').pcgPlayer.state.position > 0.1"
@@ -109,8 +108,7 @@ def test_hostile_text_is_shown_as_text(visit: Open, seen: Seen) -> None:
     tab.locator("#rules .picker-x").first.click()
     tab.click("#run")
     tab.wait_for_function(
-        "() => document.querySelector('#status').innerText.match(/Done|Stopped|letters|text/i)",
-        timeout=60_000,
+        "() => document.querySelector('#status').innerText.match(/Done|Stopped|letters|text/i)"
     )
     open_tab(tab, "Watch")
     time.sleep(1.0)
@@ -135,9 +133,7 @@ def test_two_visitors_never_see_each_other(visit: Open) -> None:
     one.click("#run")
     two.click("#run")
     for tab in (one, two):
-        tab.wait_for_function(
-            "() => document.querySelector('#status').innerText.includes('Done')", timeout=180_000
-        )
+        tab.wait_for_function("() => document.querySelector('#status').innerText.includes('Done')")
     assert one.locator("#board .board-lane").count() == 4
     assert two.locator("#board .board-lane").count() == 2
     for tab, mine, other in ((one, "first", "second"), (two, "second", "first")):

@@ -1,8 +1,7 @@
-"""Watch, Tune, Map, Stress test and About after one comparison."""
+"""Watch, Tune, Stress test and About after one comparison."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +34,8 @@ def test_watch_replays_steps_and_scrubs(spoken: Any) -> None:
     spoken.select_option("#timeline .watch-bar select", "20")
     spoken.locator("#timeline .watch-bar input[type=range]").fill("1")
     spoken.get_by_role("button", name="Replay").click()
-    spoken.wait_for_function(
-        f"() => document.querySelector('#timeline .watch-count').innerText.startsWith('round {rounds}')",
-        timeout=60_000,
-    )
+    counter = "document.querySelector('#timeline .watch-count').innerText"
+    spoken.wait_for_function(f"() => {counter}.startsWith('round {rounds} ')")
 
 
 def test_watch_moves_by_arrow_keys(spoken: Any) -> None:
@@ -94,48 +91,7 @@ def test_tune_lets_a_theta_be_heard(spoken: Any) -> None:
     spoken.wait_for_function("() => document.querySelectorAll('#rules .picker-rule').length === 5")
     spoken.wait_for_function(
         "() => document.querySelector('#status').innerText.includes('Done')"
-        " && document.querySelectorAll('#board .board-lane').length === 5",
-        timeout=120_000,
-    )
-
-
-def test_map_shows_a_group_and_its_members(spoken: Any) -> None:
-    began = time.monotonic()
-    open_tab(spoken, "Map")
-    spoken.wait_for_function("() => window.PCG.mapReady > 0", timeout=30_000)
-    assert time.monotonic() - began < 12
-    spoken.fill("#map .map-find", "7")
-    spoken.keyboard.press("Enter")
-    spoken.wait_for_selector("#map .map-members li")
-    assert "s_7" in spoken.inner_text("#map .map-side h3")
-    spoken.fill("#map .map-find", "99999999")
-    spoken.keyboard.press("Enter")
-    spoken.wait_for_selector("#map .map-side .pcg-note.bad")
-
-
-def test_map_answers_a_click(spoken: Any) -> None:
-    open_tab(spoken, "Map")
-    spoken.wait_for_function("() => window.PCG.mapReady > 0", timeout=30_000)
-    x, y = spoken.evaluate(
-        """() => { const gd = document.querySelector('#map .map-plot'), d = gd._fullData[0];
-        const fl = gd._fullLayout, r = gd.getBoundingClientRect();
-        return [r.left + fl._size.l + fl.xaxis.c2p(d.x[20]),
-                r.top + fl._size.t + fl.yaxis.c2p(d.y[20])]; }"""
-    )
-    spoken.mouse.move(x, y)
-    time.sleep(0.4)
-    spoken.mouse.click(x, y)
-    spoken.wait_for_function(
-        "() => document.querySelector('#map .map-side h3').innerText.startsWith('Token s_')"
-    )
-
-
-def test_map_plays_the_path(spoken: Any) -> None:
-    open_tab(spoken, "Map")
-    spoken.wait_for_function("() => window.PCG.mapReady > 0", timeout=30_000)
-    spoken.get_by_role("button", name="Play the utterance's path").click()
-    spoken.wait_for_function(
-        "() => document.querySelector('#map .map-plot').data[3].x.length > 1", timeout=15_000
+        " && document.querySelectorAll('#board .board-lane').length === 5"
     )
 
 
@@ -143,8 +99,7 @@ def test_stress_swaps_and_lets_it_be_heard(spoken: Any) -> None:
     open_tab(spoken, "Stress test")
     spoken.click("#swap")
     spoken.wait_for_function(
-        "() => document.querySelectorAll('#swap-board .board-lane[data-state=done]').length >= 4",
-        timeout=60_000,
+        "() => document.querySelectorAll('#swap-board .board-lane[data-state=done]').length >= 4"
     )
     assert "swapped" in spoken.inner_text("#swap-board")
     spoken.click("#swap-stop")
