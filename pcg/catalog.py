@@ -120,7 +120,8 @@ def _load_folder(name: str, folder: Path, known: Settings, draft: str | None) ->
     prompts = _prompts(str(card.get("prompts", "llasa")), target, codec, folder)
     groups = _groups(target, folder / "groups")
     mel = _stored(folder / "groups", "mel", target, None)
-    return _assemble(name, target, choice, codec, groups, mel, prompts, theta, card, known)
+    source = str(folder / "target")
+    return _assemble(name, source, target, choice, codec, groups, mel, prompts, theta, card, known)
 
 
 def _load_llasa(entry: Entry, known: Settings, draft: str | None) -> VoiceModel:
@@ -137,13 +138,14 @@ def _load_llasa(entry: Entry, known: Settings, draft: str | None) -> VoiceModel:
     prompts = LlasaPrompts(target.tokenizer, codec.tokens_per_second)
     groups = _groups(target, Path(entry.target) / "groups")
     return _assemble(
-        entry.name, target, draft or entry.draft, codec, groups, None, prompts, entry.theta, card,
-        known,
-    )
+        entry.name, entry.target, target, draft or entry.draft, codec, groups, None, prompts,
+        entry.theta, card, known,
+    )  # fmt: skip
 
 
 def _assemble(
     name: str,
+    source: str,
     target: SpeechLM,
     choice: str,
     codec: Codec,
@@ -165,7 +167,7 @@ def _assemble(
     english = str(card.get("languages", "en")) == "en"
     model = VoiceModel(
         name, target, drafter, codec, groups, mel, prompts, target.embeddings, theta,
-        {**card, **facts}, english_only=english,
+        {**card, **facts}, english_only=english, sources={"target": source, "draft": choice},
     )  # fmt: skip
     model.measure()
     return model

@@ -47,11 +47,12 @@ class Layer:
 
 @lru_cache(maxsize=64)
 def _right_aligned_mask(rows: int, repeat: int, columns: int, device: str) -> Tensor:
-    """``(1, repeat * rows, columns)``: 0 where row i may look, for a call whose last column is its
-    own last row. Slices from the right give the mask of any shorter cache."""
+    """``(1, rows * repeat, columns)``: 0 where a row may look, for a call whose last column is its
+    own last row; each row comes ``repeat`` times. Slices from the right give the mask of any
+    shorter cache."""
     allowed = torch.ones(rows, columns, dtype=torch.bool, device=device).tril(columns - rows)
     mask = torch.zeros(rows, columns, device=device).masked_fill_(~allowed, float("-inf"))
-    return mask.repeat(repeat, 1)[None]
+    return mask.repeat_interleave(repeat, 0)[None]
 
 
 class Llama:
@@ -173,17 +174,20 @@ class Llama:
         return F.rms_norm(x, (self.spec.width,), None, self.spec.eps)
 
     def _attend_lean(self, query: Tensor, keys: Tensor, values: Tensor, mask: Any) -> Tensor:
-        """Two small products; on a CPU quicker than the fused kernel for a few rows."""
+        """Two small products; on a CPU quicker than the fused kernel for a few rows.
+
+        The queries that share a key head are rows of one product, so that with one key head
+        nothing is copied.
+        """
         count, spec = query.shape[0], self.spec
-        if count == 1:
-            query = query.view(spec.kv_heads, self.group, spec.head_dim)
+        query = query.view(count, spec.kv_heads, self.group, spec.head_dim).transpose(0, 1)
+        query = query.reshape(spec.kv_heads, count * self.group, spec.head_dim)
+        if mask is None:
             scores = torch.bmm(query, keys.transpose(1, 2))
-            return torch.bmm(scores.softmax(-1), values).view(1, -1)
-        query = query.view(count, spec.kv_heads, self.group, spec.head_dim).permute(1, 2, 0, 3)
-        query = query.reshape(spec.kv_heads, self.group * count, spec.head_dim)
-        scores = torch.baddbmm(mask, query, keys.transpose(1, 2))
+        else:
+            scores = torch.baddbmm(mask, query, keys.transpose(1, 2))
         mixed = torch.bmm(scores.softmax(-1), values)
-        mixed = mixed.view(spec.kv_heads, self.group, count, spec.head_dim).permute(2, 0, 1, 3)
+        mixed = mixed.view(spec.kv_heads, count, self.group, spec.head_dim).transpose(0, 1)
         return mixed.reshape(count, -1)
 
     def _attend(self, query: Tensor, keys: Tensor, values: Tensor, mask: Any) -> Tensor:

@@ -33,6 +33,7 @@ class VoiceModel:
         embeddings: float32 ``(n_codes, d)`` input rows of the speech codes.
         default_theta: threshold of the groups unless a request says another.
         card: what to show: licence, source, dtype, device, draft.
+        sources: where ``target`` and ``draft`` were loaded from.
         measured: ``c`` (draft over target time of one token), ``v`` (time of four rows over one).
     """
 
@@ -48,6 +49,7 @@ class VoiceModel:
     card: dict[str, Any] = field(default_factory=dict)
     measured: dict[str, float] = field(default_factory=dict)
     english_only: bool = True
+    sources: dict[str, str] = field(default_factory=dict)
     _voices: OrderedDict[str, tuple[int, ...]] = field(default_factory=OrderedDict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
