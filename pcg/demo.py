@@ -113,8 +113,10 @@ def run(seed: int, max_tokens: int = 24, lookahead: int = 3, theta: float = THET
     rows = draft.logits.softmax(1), target.logits.softmax(1)
     alpha = 1 - float(all_coarse_probs(rows[0] - rows[1], groups).abs().sum(1).mean()) / 2
     beta = theory.equal_acceptance_beta(*rows, alpha)
-    traces, figures = {}, {}
-    for name, params in (("sd", {}), ("ssd", {"beta": beta}), ("pcg", {})):
+    traces: dict[str, Trace] = {}
+    figures: dict[str, dict[str, Any]] = {}
+    arms: dict[str, dict[str, Any]] = {"sd": {}, "ssd": {"beta": beta}, "pcg": {}}
+    for name, params in arms.items():
         rule = make_rule(name, groups=groups, **params)
         trace = Trace({"rule": name, "params": rule.params, "seed": seed, "n_codes": CODES})
         for one in decode(

@@ -194,7 +194,7 @@ class NestedGroups:
                 if column < row:
                     continue
                 right = units[j] if units else _unit(table[column : column + block])
-                cosine = left @ right.T
+                cosine = (left @ right.T).clamp_(max=1.0)
                 found = (cosine.triu(1) if row == column else cosine) > theta_min
                 if row == column:
                     found &= torch.ones_like(found).triu(1)

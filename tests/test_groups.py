@@ -65,6 +65,15 @@ def test_a_row_of_zeros_is_alone() -> None:
     assert AcousticGroups.from_table(rows, 0.0).members(3).tolist() == [3]
 
 
+def test_nothing_is_nearer_than_one() -> None:
+    """Equal rows may have a cosine of 1.0000001 in float32; at theta 1 they are still alone."""
+    rows = table(12, 7).repeat(3, 1) * torch.tensor([1.0, 3.0, 0.7]).repeat_interleave(12)[:, None]
+    assert AcousticGroups.from_table(rows, 1.0).sizes.tolist() == [1] * 36
+    nested = NestedGroups.from_table(rows, 0.2)
+    assert nested.at(1.0).sizes.tolist() == [1] * 36
+    assert nested.at(0.999).sizes.tolist() == [3] * 36
+
+
 def test_every_higher_theta_is_a_filter() -> None:
     rows = table(80)
     nested = NestedGroups.from_table(rows, 0.1, 81, block=32)

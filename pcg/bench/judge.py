@@ -174,7 +174,8 @@ def blocks(
     also rejects.
     """
     maker = torch.Generator().manual_seed(args.seed + 1)
-    size, made = groups.vocab_size, []
+    size = groups.vocab_size
+    made: list[tuple[list[int], Tensor, Tensor]] = []
     family = groups.indices[groups.indptr[:-1]].long()
     for _ in range(8):
         shape = (args.lookahead + 1, size)
@@ -195,7 +196,11 @@ def time_rule(
     known = blocks(groups, args)
     for block in known:
         rule.judge(*block, source)
-    spent, walls, judged, accepted, rejected, trials = [], [], 0, 0, [], []
+    spent: list[float] = []
+    walls: list[float] = []
+    rejected: list[float] = []
+    trials: list[int] = []
+    judged = accepted = 0
     for number in range(args.rounds):
         wall, began = time.perf_counter(), time.thread_time()
         verdict = rule.judge(*known[number % len(known)], source)
