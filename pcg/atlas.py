@@ -121,22 +121,30 @@ def code_sounds(codec: Codec) -> dict[str, npt.NDArray[np.float32]]:
 
     From the codec's own features where it has them, else from the decoded sound.
     """
-    features = getattr(codec, "decode_features", None)
-    rows = []
-    for code in range(codec.n_codes):
-        held = [code] * SOUND_CONTEXT
-        if features is None:
-            rows.append(_measured(codec.decode(held), codec.sample_rate))
-            continue
-        from pcg.codec import world
-
-        middle = features(held)[8:-8]
-        voiced = middle[:, world.VOICED] > 0
-        pitch = float(np.exp(middle[voiced, world.LOG_F0].mean())) if voiced.any() else 0.0
-        level = 10 / np.log(10) * float(middle[:, : world.N_BANDS].mean())
-        rows.append((level, float(voiced.mean()), pitch))
+    held = getattr(codec, "held_features", None)
+    if held is not None:
+        return _from_features(held(SOUND_CONTEXT))
+    rows = [
+        _measured(codec.decode([code] * SOUND_CONTEXT), codec.sample_rate)
+        for code in range(codec.n_codes)
+    ]
     columns = np.asarray(rows, np.float32).T
     return dict(zip(("loudness", "voicing", "pitch"), columns, strict=True))
+
+
+def _from_features(features: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[np.float32]]:
+    """The same from WORLD features ``(n_codes, frames, N_FEATURES)``, voicing as a logit."""
+    from pcg.codec import world
+
+    voiced = features[..., world.VOICED] > 0
+    count = np.maximum(voiced.sum(1), 1)
+    pitch = np.exp((features[..., world.LOG_F0] * voiced).sum(1) / count)
+    level = 10 / np.log(10) * features[..., : world.N_BANDS].mean((1, 2))
+    return {
+        "loudness": level.astype(np.float32),
+        "voicing": voiced.mean(1).astype(np.float32),
+        "pitch": np.where(voiced.any(1), pitch, 0.0).astype(np.float32),
+    }
 
 
 def _measured(audio: npt.NDArray[np.float32], rate: int) -> tuple[float, float, float]:
@@ -158,21 +166,16 @@ def mel_table(codec: Codec) -> npt.NDArray[np.float32]:
 
     A code is repeated so that the decoder has some context; features are centred over codes.
     """
-    features = getattr(codec, "decode_features", None)
-    rows = []
-    for code in range(codec.n_codes):
-        held = [code] * SOUND_CONTEXT
-        if features is not None:
-            from pcg.codec import world
+    held = getattr(codec, "held_features", None)
+    if held is not None:
+        from pcg.codec import world
 
-            rows.append(features(held)[8:-8, : world.N_BANDS].mean(0))
-        else:
-            spectrum = np.abs(np.fft.rfft(codec.decode(held)))[:2048]
-            rows.append(
-                np.log(
-                    np.add.reduceat(spectrum, np.unique(np.geomspace(1, 2047, 64).astype(int)) - 1)
-                    + 1e-4
-                )
-            )
-    table = np.asarray(rows, np.float32)
+        table = held(SOUND_CONTEXT)[..., : world.N_BANDS].mean(1)
+    else:
+        edges = np.unique(np.geomspace(1, 2047, 64).astype(int)) - 1
+        spectra = [
+            np.abs(np.fft.rfft(codec.decode([code] * SOUND_CONTEXT)))[:2048]
+            for code in range(codec.n_codes)
+        ]
+        table = np.log(np.add.reduceat(np.asarray(spectra), edges, axis=1) + 1e-4)
     return np.asarray(table - table.mean(0), np.float32)

@@ -100,16 +100,22 @@ def test_a_wrong_rule_shows_in_the_same_test() -> None:
 @pytest.mark.parametrize("name", ["target", "sd", "ssd", "pcg", "lantern", "gsd", "tolerance"])
 @pytest.mark.parametrize("lookahead", [0, 1, 3, 5])
 def test_caches_hold_what_was_committed(name: str, lookahead: int) -> None:
-    """After every round both caches hold the prompt and all emitted tokens but the last."""
+    """After every round the caches hold the prompt and all emitted tokens but the last.
+
+    The draft lacks one more after a fully accepted block: it has not read its own last token.
+    """
     target, draft = Toy(1), Toy(2, near=TARGET)
     emitted: list[int] = []
     for one in speak(name, 5, 25, lookahead, target=target, draft=draft):
         emitted += one.emitted
         assert one.start == len(emitted) - len(one.emitted)
         assert len(one.drafted) <= lookahead
+        whole = bool(one.drafted) and one.verdict.accepted == len(one.drafted)
         for session in target.sessions + draft.sessions:
-            assert session.length == 3 + len(emitted) - 1
-            assert session.ids == emitted[:-1]
+            lag = int(whole and session in draft.sessions and one.emitted[-1:] != one.drafted[-1:])
+            assert session.length in {3 + len(emitted) - 1, 3 + len(emitted) - 1 - lag}
+            assert session.ids == emitted[: session.length - 3]
+        assert all(session.length == 3 + len(emitted) - 1 for session in target.sessions)
     assert all(session.closed for session in target.sessions + draft.sessions)
     assert len(target.sessions) == 1
     assert len(draft.sessions) == (name != "target" and lookahead > 0)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy.fft import dct, idct
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -26,6 +27,7 @@ N_CODES = int(np.prod(LEVELS))
 TOKEN_FRAMES = 4
 HOP = TOKEN_FRAMES * world.FRAME_SAMPLES
 MAX_CODES = 40 * 60 * 5
+SHARPNESS = 1.2  # of the decoded envelope's cepstrum: regression blurs formants
 
 
 class ConvNeXtBlock(nn.Module):
@@ -172,7 +174,7 @@ class BundledCodec:
         wave = np.asarray(audio, np.float32)
         if wave.ndim != 1 or len(wave) < HOP or not np.isfinite(wave).all():
             raise PcgError(f"The codec needs mono audio of at least {1000 * HOP // 16000} ms.")
-        return self.encode_features(world.analyse(wave))
+        return self.encode_features(world.analyse(wave)[: len(wave) // HOP * TOKEN_FRAMES])
 
     @torch.inference_mode()
     def encode_features(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
@@ -188,7 +190,21 @@ class BundledCodec:
         features, _ = self.network.decode(self.network.quantiser.values(ids))
         out: world.Array = features[0].numpy()
         out[:, world.VOICED] = out[:, world.VOICED] > 0
+        bands = out[:, : world.N_BANDS]
+        spectrum = dct(bands, norm="ortho", axis=1)
+        spectrum[:, 2:] *= SHARPNESS
+        bands[:] = idct(spectrum, norm="ortho", axis=1)
         return out
+
+    @torch.inference_mode()
+    def held_features(self, repeats: int = 6) -> npt.NDArray[np.float32]:
+        """Each code held for ``repeats`` tokens: ``(n_codes, frames, N_FEATURES)``, the middle."""
+        parts = []
+        for ids in torch.arange(N_CODES).split(256):
+            held = ids[:, None].expand(-1, repeats)
+            features, _ = self.network.decode(self.network.quantiser.values(held))
+            parts.append(features[:, 2 * TOKEN_FRAMES : -2 * TOKEN_FRAMES])
+        return torch.cat(parts).numpy()
 
     def decode(self, codes: Sequence[int] | npt.NDArray[np.integer]) -> npt.NDArray[np.float32]:
         """Codes -> audio ``(hop * len(codes),)`` float32 at 16 kHz.

@@ -70,9 +70,9 @@ def _parts(args: argparse.Namespace) -> Path:
 def _corpus(args: argparse.Namespace) -> Any:
     from pcg.training import corpus
 
-    sizes = {"heart": 3, "slt": 1, "awb": 1} if args.small else None
+    sizes = {"heart": 2} if args.small else None
     return corpus.make_corpus(
-        args.work / "corpus", args.workers, 8 if args.small else corpus.SHARD_UTTERANCES, sizes
+        args.work / "corpus", args.workers, 16 if args.small else corpus.SHARD_UTTERANCES, sizes
     )
 
 
@@ -144,7 +144,7 @@ def _assets(args: argparse.Namespace) -> Any:
     from pcg.training.assets import assemble
 
     out = args.out or (_parts(args).with_name("bundled") if args.small else BUNDLED_DIR)
-    return assemble(_parts(args), out, args.work / "corpus", args.theta)
+    return assemble(_parts(args), out, args.work / "corpus", args.theta, atlas=not args.small)
 
 
 _RUN: dict[str, Callable[[argparse.Namespace], Any]] = {

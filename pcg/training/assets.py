@@ -15,11 +15,12 @@ from pcg.durations import FILE as DURATIONS
 from pcg.groups import NestedGroups
 from pcg.training.voices import make_voices
 
-MEL_MEAN_SIZE = 400.0  # mean size of the largest stored groups
 LICENCE = "Apache-2.0; trained on speech of hibari-tts (Apache-2.0) and flite, texts of WordNet"
 
 
-def assemble(parts: Path, out: Path, cache: Path, default_theta: float = 0.4) -> dict[str, Any]:
+def assemble(
+    parts: Path, out: Path, cache: Path, default_theta: float = 0.4, atlas: bool = True
+) -> dict[str, Any]:
     """Copies target, draft, codec and durations of ``parts`` to ``out``; makes voices, groups and
     atlas. Returns the folder's size in bytes by part."""
     out.mkdir(parents=True, exist_ok=True)
@@ -32,7 +33,8 @@ def assemble(parts: Path, out: Path, cache: Path, default_theta: float = 0.4) ->
     make_voices(cache, codec, out / "voices")
     table = input_table(out)
     make_groups(table, codec, out / "groups")
-    make_atlas(table, codec).save(out / "atlas")
+    if atlas:
+        make_atlas(table, codec).save(out / "atlas")
     files = [path for path in out.rglob("*") if path.is_file()]
     sizes: dict[str, Any] = {}
     for path in files:

@@ -126,9 +126,9 @@ def align(
     return np.diff(np.concatenate([[0], bounds])).astype(np.int64)
 
 
-def _make_shard(job: tuple[str, int, str, int]) -> float:
+def _make_shard(job: tuple[str, int, str, int, bool]) -> float:
     """Writes one shard; returns its seconds of speech."""
-    speaker, index, folder_name, count = job
+    speaker, index, folder_name, count, small = job
     folder = Path(folder_name)
     path = folder / f"{speaker}-{index:03d}.npz"
     if path.exists():
@@ -136,7 +136,7 @@ def _make_shard(job: tuple[str, int, str, int]) -> float:
     teacher = Teacher(folder)
     seed = sorted(SPEAKERS).index(speaker) * 1000 + index
     rng = random.Random(seed)
-    texts = shard_texts(speaker, index, count)
+    texts = shard_texts(speaker, index, count, small)
     rows: list[Utterance] = []
     for number, text in enumerate(texts):
         taught = teacher.speak(text, speed=rng.uniform(0.88, 1.15), seed=seed * 1000 + number)
@@ -151,8 +151,12 @@ def _make_shard(job: tuple[str, int, str, int]) -> float:
     return sum(len(row.audio) for row in rows) / world.SAMPLE_RATE
 
 
-def shard_texts(speaker: str, index: int, count: int) -> list[str]:
-    """The sentences of a shard; no two shards of one speaker share their place in the list."""
+def shard_texts(speaker: str, index: int, count: int, small: bool = False) -> list[str]:
+    """The sentences of a shard; no two shards of one speaker share their place in the list.
+
+    ``small``: everyday sentences only, which need no WordNet."""
+    if small:
+        return corpus_texts(count, seed=index, everyday_share=1.0)
     offset = 0 if speaker == "heart" else 60 + 30 * sorted(SPEAKERS).index(speaker)
     return corpus_texts(SHARD_UTTERANCES * TEXT_SHARDS, seed=11)[
         (index + offset) % TEXT_SHARDS * SHARD_UTTERANCES :
@@ -218,12 +222,12 @@ def make_corpus(
     folder.mkdir(parents=True, exist_ok=True)
     wanted = sizes or {speaker: shard_count(speaker) for speaker in SPEAKERS}
     jobs = [
-        (speaker, index, str(folder), count)
+        (speaker, index, str(folder), count, sizes is not None)
         for speaker, shards_of in wanted.items()
         for index in range(shards_of)
     ]
     for stem in HELD_OUT_SHARDS:
-        held = (stem[:-4], int(stem[-3:]), str(folder), count)
+        held = (stem[:-4], int(stem[-3:]), str(folder), count, sizes is not None)
         if held not in jobs:
             jobs.append(held)
     jobs.sort(key=lambda job: (job[1] % 5 != 0, job[0] != "heart"))

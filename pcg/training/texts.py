@@ -118,11 +118,12 @@ def everyday_sentence(rng: random.Random) -> str:
 def corpus_texts(count: int, seed: int = 0, everyday_share: float = 0.2) -> list[str]:
     """``count`` seeded sentences; ``everyday_share`` of them from templates."""
     rng = random.Random(seed)
-    wordnet = wordnet_sentences()
-    rng.shuffle(wordnet)
     plain = int(count * (1 - everyday_share))
-    texts = (wordnet * (plain // len(wordnet) + 1))[:plain]
+    texts: list[str] = []
+    if plain:
+        wordnet = wordnet_sentences()
+        rng.shuffle(wordnet)
+        texts = (wordnet * (plain // len(wordnet) + 1))[:plain]
     texts += [everyday_sentence(rng) for _ in range(count - plain)]
-    head, tail = texts[:0], texts
-    rng.shuffle(tail)
-    return head + tail
+    rng.shuffle(texts)
+    return texts
