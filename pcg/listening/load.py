@@ -23,6 +23,8 @@ from pcg.listening.desk import Desk
 from pcg.listening.sources import build_study, demo_recordings
 from pcg.listening.store import Store
 
+START_SECONDS = 120.0
+
 
 @dataclass
 class Tally:
@@ -81,7 +83,7 @@ async def _listener(
                 tally.problems.append(answer.text)
                 return
             tally.acknowledged[name, state["trial"]] = choice
-            if rng.random() < 0.1:
+            if state["trial"] == 0 or rng.random() < 0.1:
                 again = await _ask(client, tally, "POST", base + "/votes", json=vote)
                 tally.repeated += again.status_code == 200 and not again.json()["new"]
             state = answer.json()["next"]
@@ -90,7 +92,8 @@ async def _listener(
 def _start(root: Path, port: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "pcg.listening.serve", str(root), "--port", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(300):
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
         try:
             httpx.get(f"http://127.0.0.1:{port}/", timeout=1)
             return server
