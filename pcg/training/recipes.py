@@ -36,7 +36,7 @@ def bundled_draft(
     )
     check = spoken[: max(1, len(spoken) // 10)]
     rest = spoken[len(check) :] or spoken
-    return train_draft(
+    report = train_draft(
         target,
         speech,
         layers,
@@ -48,6 +48,8 @@ def bundled_draft(
         (minutes / 2, minutes / 2),
         seed=seed,
     )
+    tokenizer(layout).save_pretrained(out)
+    return report
 
 
 def corpus_samples(
