@@ -21,6 +21,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, StartU
         folder = tmp_path_factory.mktemp("tiny")
         tiny_bundled(folder)
         model = str(folder)
-    limits = {"PCG_METRICS": "false", "PCG_LIMITS_MAX_SECONDS": "4"}
+    limits = {"PCG_METRICS": "false", "PCG_LIMITS_MAX_SECONDS": "2"}
     with served({"PCG_MODEL": model, **limits}) as running:
         yield running

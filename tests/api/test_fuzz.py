@@ -10,6 +10,7 @@ import urllib.parse
 import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ def ask(url: str, body: bytes | None = None, most: float = 120.0) -> tuple[int, 
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=most) as reply:
-            return reply.status, reply.read(200_000).decode(errors="replace")
+            return reply.status, reply.read(5_000_000).decode(errors="replace")
     except urllib.error.HTTPError as error:
         return error.code, error.read(200_000).decode(errors="replace")
 
@@ -70,7 +71,7 @@ def requests(count: int, seed: int) -> list[tuple[str, list[Any]]]:
     rng = random.Random(seed)
     made = []
     for number in range(count):
-        name = list(GOOD)[number % len(GOOD)]
+        name = (*["swap", "group"] * 7, "say", "say", "say", "compare", "theta_sweep")[number % 19]
         data = list(GOOD[name])
         for _ in range(rng.choice((1, 1, 2))):
             data[rng.randrange(len(data))] = rng.choice(JUNK)
@@ -78,6 +79,7 @@ def requests(count: int, seed: int) -> list[tuple[str, list[Any]]]:
     return made
 
 
+@pytest.mark.timeout(1200)
 def test_a_thousand_hostile_requests(page: tuple[str, StartUp]) -> None:
     url, _ = page
     outcomes: Counter[str] = Counter()
@@ -139,6 +141,7 @@ def test_broken_bodies_are_refused(page: tuple[str, StartUp], body: bytes) -> No
         assert "Traceback" not in text
 
 
+@pytest.mark.timeout(900)
 def test_every_function_of_the_page_refuses_files_outside(page: tuple[str, StartUp]) -> None:
     """Also those that have no name: the page's own events, called by number with a stolen path."""
     url, _ = page
@@ -188,7 +191,8 @@ def test_upload_names_cannot_leave_their_folder(page: tuple[str, StartUp]) -> No
         except urllib.error.HTTPError as error:
             assert error.code < 500, name
             continue
-        assert ".." not in stored
+        assert "/../" not in stored
+        assert Path(stored).resolve() == Path(stored)
         assert "gradio" in stored
 
 
