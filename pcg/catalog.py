@@ -18,7 +18,8 @@ from pcg.errors import PcgError
 from pcg.groups import NestedGroups, table_hash
 from pcg.prompts import LlasaPrompts, PromptBuilder
 from pcg.settings import BUNDLED_DIR, Settings, load_settings
-from pcg.speech_lm import SpeechLM, load as load_lm
+from pcg.speech_lm import SpeechLM
+from pcg.speech_lm import load as load_lm
 from pcg.voice_model import VoiceModel
 
 LLASA_LICENCE = "CC-BY-NC-4.0 (not for commercial use)"

@@ -36,6 +36,9 @@ class TransformersForward:
         """The same cache: it grows by itself."""
         return cache or self.new_cache(capacity)
 
+    def release(self, cache: Any) -> None:
+        """A request is over; nothing is kept of its cache."""
+
     @torch.inference_mode()
     def run(
         self,

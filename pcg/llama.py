@@ -1,4 +1,4 @@
-"""A Llama forward written for one short utterance at a time: few calls a layer, a cache by position.
+"""A Llama forward for one short utterance at a time: few calls a layer, a cache by position.
 
 Against transformers' forward it fuses q, k and v, and gate and up; folds the norm weights and the
 attention scale into the matrices; turns by one complex product; adds the residual inside the
@@ -85,14 +85,15 @@ class Llama:
         turns = turned[:, None].expand(-1, spec.heads + spec.kv_heads, -1)
         still = torch.ones_like(turned)[:, None].expand(-1, spec.kv_heads, -1)
         self.turns = torch.cat([turns, still], 1)  # (positions, heads + 2 kv_heads, head_dim / 2)
-        # hypot(norm, root) / sqrt(width) is the root mean square with eps; sqrt(width) is folded in.
+        # hypot(norm, root) / sqrt(width) is the root mean square with eps; sqrt(width) is folded.
         self.root = torch.tensor((spec.width * spec.eps) ** 0.5, device=self.device)
         self.lean = self.dtype == torch.float32
 
     def with_layers(self, indices: Sequence[int]) -> Llama:
         """The same weights, only these layers, in this order."""
         layers = [self.layers[i] for i in indices]
-        return Llama(self.spec, self.embedding, layers, self.head, self.angles, self.scaling)
+        parts = (self.spec, self.embedding, layers, self.head, self.angles, self.scaling)
+        return type(self)(*parts)
 
     def new_cache(self, capacity: int) -> Cache:
         """An empty cache for ``capacity`` ids."""
@@ -105,6 +106,9 @@ class Llama:
         for new, old in zip(wider, cache or []):
             new[:, :used] = old[:, :used]
         return wider
+
+    def release(self, cache: Any) -> None:
+        """A request is over; nothing is kept of its cache."""
 
     def bytes(self) -> int:
         """Memory of the weights in bytes; a table shared by input and head is counted twice."""

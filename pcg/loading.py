@@ -72,6 +72,10 @@ def assemble(
     if is_plain_llama(model):
         engine = from_transformers(model, rows, TYPES[dtype], device, dtype == "int8", limit)
         note = "hand-written Llama forward"
+        if device.type == "cuda" and not os.environ.get("SPACES_ZERO_GPU"):
+            from pcg.graphed_llama import GraphedLlama
+
+            engine, note = GraphedLlama.of(engine), "hand-written Llama forward in CUDA graphs"
     else:
         from pcg.fallback import TransformersForward
 
@@ -110,7 +114,7 @@ def explain(source: str, error: Exception) -> str:
             f"{source} is gated: accept its licence on its page, then log in with `hf auth login`."
         )
     if os.environ.get("HF_HUB_OFFLINE") or "offline" in text or "connect" in text:
-        return f"{source} is not on this machine and the hub cannot be reached: fetch it once online."
+        return f"{source} is not here and the hub cannot be reached: fetch it once online."
     return f"{source} cannot be loaded: check the name, or give a folder that holds its weights."
 
 

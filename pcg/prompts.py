@@ -13,7 +13,7 @@ from pcg.layout import START_TOKEN
 if TYPE_CHECKING:
     from pcg.voices import VoicePrompt
 
-DATE = "26 Jul 2024"  # the Llama-3 template writes a date into the system turn; fixed for repeatability
+DATE = "26 Jul 2024"  # the Llama-3 template writes a date; fixed, so that prompts repeat
 MARGIN = 1.6  # the budget over the expected length: slow speakers, pauses
 SHORTEST_SECONDS = 1.5
 LETTERS_PER_SECOND = 13.5  # ordinary English

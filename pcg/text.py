@@ -126,7 +126,8 @@ def _words(number: str, to: str = "cardinal") -> str:
     from num2words import num2words
 
     digits = number.replace(",", "")
-    if len(digits.split(".")[0]) > 15 or (digits[0] == "0" and digits.isdigit() and len(digits) > 1):
+    padded = digits[0] == "0" and digits.isdigit() and len(digits) > 1
+    if len(digits.split(".")[0]) > 15 or padded:
         return " ".join(str(num2words(int(d))) for d in digits if d.isdigit())
     value = int(digits) if digits.isdigit() else digits
     return str(num2words(value, to=to)).replace(",", "").replace("-", " ")
@@ -228,7 +229,7 @@ _UNIT = "|".join(re.escape(u) for u in sorted(UNITS, key=len, reverse=True))
 _RULES: list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]] = [
     (re.compile(r"(?:https?://|www\.)[^\s<>\"']+", re.I), _address),
     (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), _address),
-    (re.compile(r"\b[a-z0-9-]{2,}\.(?:com|org|net|edu|gov|io|dev|ai)\b(?:/[^\s<>\"']*)?"), _address),
+    (re.compile(r"\b[a-z0-9-]{2,}\.(?:com|org|net|edu|gov|io|dev)\b(?:/[^\s<>\"']*)?"), _address),
     (re.compile("|".join(rf"(?<!\w){re.escape(w)}" for w in WORDS)), lambda m: WORDS[m[0]]),
     (re.compile(rf"([$€£¥])\s?({NUMBER}){SCALES}"), _money),
     (re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b"), _iso_date),

@@ -1,4 +1,4 @@
-"""Everything it takes to speak: target, draft, codec, groups and prompts of one named voice model."""
+"""Everything it takes to speak: target, draft, codec, groups and prompts of one voice model."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def with_transcript(voice: VoicePrompt) -> VoicePrompt:
 
         words = " ".join(str(transcribe(voice.audio)).split())
     except (ImportError, PcgError):
-        raise PcgError("Write what is said in the voice recording: no recogniser is here.") from None
+        raise PcgError("Write what the voice recording says: no recogniser is here.") from None
     if not words:
         raise PcgError("No words were heard in the voice recording: write what is said in it.")
     return dataclasses.replace(voice, transcript=words)

@@ -199,3 +199,40 @@ def test_a_folder_without_weights_is_one_sentence(tmp_path):
         load_speech_lm(tmp_path)
     with pytest.raises(PcgError, match="no type"):
         load_speech_lm(tmp_path, "cpu", "float8")
+
+
+def test_the_fixed_size_forward_of_cuda_graphs_equals_the_plain_one(exact):
+    import dataclasses
+
+    from pcg.graphed_llama import GraphedLlama
+
+    fixed = dataclasses.replace(exact, llama=GraphedLlama.of(exact.llama))
+    sessions = [model.open() for model in (exact, fixed)]
+    rows = [session.prefill(PROMPT) for session in sessions]
+    assert torch.allclose(*rows, atol=1e-4)
+    for step in ([5], [6, 7, 8, 9], [10]):
+        rows = [session.step(step) for session in sessions]
+        assert torch.allclose(*rows, atol=1e-3)
+        for session in sessions:
+            session.crop(session.length - len(step) // 2)
+    cache = sessions[1]._cache
+    sessions[1].close()
+    again = fixed.open()
+    again.prefill(PROMPT)
+    assert again._cache is cache
+    sessions[0].crop(len(PROMPT.ids))
+    assert torch.allclose(again.step([5]), sessions[0].step([5]), atol=1e-3)
+    assert isinstance(fixed.layer_subset("first 1").llama, GraphedLlama)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_cuda_graphs_replay_the_same_logits(folder, exact):
+    graphed = load_speech_lm(folder, "cuda", "float32")
+    assert "graphs" in graphed.notes[0]
+    sessions = [exact.open(), graphed.open()]
+    rows = [session.prefill(PROMPT).cpu() for session in sessions]
+    assert torch.allclose(*rows, atol=1e-2)
+    for step in ([5], [6, 7, 8, 9], [10], [11, 12, 13, 14]):
+        rows = [session.step(step).cpu() for session in sessions]
+        assert torch.allclose(*rows, atol=1e-2)

@@ -24,7 +24,7 @@ from pcg.text import normalise, split_text
          "kilometers"),
         ("the 21st, 10-12 people in 1999", "the twenty first, ten to twelve people in nineteen "
          "ninety nine"),
-        ("$3.5 million, $0.99, €1", "three point five million dollars, ninety nine cents, one euro"),
+        ("$3.5 million, $0.99", "three point five million dollars, ninety nine cents"),
         ("555-123-4567", "five five five, one two three, four five six seven"),
         ("v2.0.1", "v two point zero point one"),
         ("agent 007", "agent zero zero seven"),
@@ -43,7 +43,9 @@ def test_what_is_said(text, said):
         assert words == said
 
 
-@pytest.mark.parametrize("text", ["", "   ", "😀😀", "...", "\x00\x01", "<br>", "a" * 5001, "你好", "Привет"])
+@pytest.mark.parametrize(
+    "text", ["", "   ", "😀😀", "...", "\x00\x01", "<br>", "a" * 5001, "你好", "Привет"]
+)
 def test_what_is_refused(text):
     with pytest.raises(PcgError) as error:
         split_text(text)

@@ -3,13 +3,15 @@
 Sides take turns, so that whatever else the machine does falls on all of them; figures are medians
 of per-turn ratios. transformers runs float32 with its own ``generate``, sampling as the engine
 does; its assisted generation uses the same draft, the same lookahead and no confidence threshold.
-Every side speaks until its end token or the same budget; rates are tokens over seconds.
+Every side speaks until its end token or the same budget; rates are tokens over seconds, and, on a
+CPU, over the seconds the process computed, which other work on the machine hardly touches.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import time
 from collections.abc import Callable
@@ -28,6 +30,15 @@ TEXTS = (
     "Nobody on the island had seen such a storm.",
     "We will need a longer ladder for that roof.",
 )
+
+
+RATIOS = {
+    "target-only over generate": ("engine target-only", "transformers generate"),
+    "SD over assisted": ("engine SD", "transformers assisted"),
+    "SD over target-only": ("engine SD", "engine target-only"),
+    "PCG over target-only": ("engine PCG", "engine target-only"),
+    "speech head over whole head": ("engine target-only", "engine target-only, whole head"),
+}
 
 
 def add_parser(subparsers: Any) -> None:
@@ -118,7 +129,7 @@ class Bench:
         target = self.whole_head() if whole else self.model.target
         params = {"theta": self.theta} if name == "pcg" else {}
         rule = make_rule(name, groups=self.model.groups, **params)
-        began = time.perf_counter()
+        began, computed = time.perf_counter(), time.process_time()
         rounds = list(
             decode(
                 target,
@@ -131,13 +142,14 @@ class Bench:
                 seed=turn,
             )
         )
-        spent = time.perf_counter() - began
+        spent, computed = time.perf_counter() - began, time.process_time() - computed
         facts = summarise(rounds)
         seconds, later = facts["seconds"], rounds[1:]
         return {
             "tokens": facts["tokens"],
             "seconds": spent,
             "rate": facts["tokens"] / spent,
+            "cpu_rate": facts["tokens"] / computed,
             "judged": facts["judged"],
             "accepted": facts["accepted"],
             "tokens_per_round": facts["tokens_per_round"] or 1.0,
@@ -165,7 +177,7 @@ class Bench:
         how: dict[str, Any] = {"assistant_model": draft} if assisted else {}
         end = self.model.target.layout.end
         torch.manual_seed(turn)
-        began = time.perf_counter()
+        began, computed = time.perf_counter(), time.process_time()
         with torch.inference_mode():
             out = target.generate(
                 ids,
@@ -180,8 +192,10 @@ class Bench:
                 **how,
             )
         count = int(out.shape[1] - ids.shape[1])
-        spent = time.perf_counter() - began
-        return {"tokens": count, "seconds": spent, "rate": count / spent}
+        spent, computed = time.perf_counter() - began, time.process_time() - computed
+        return {
+            "tokens": count, "seconds": spent, "rate": count / spent, "cpu_rate": count / computed,
+        }  # fmt: skip
 
     def twins(self) -> tuple[Any, Any]:
         """Target and draft as transformers loads them."""
@@ -205,11 +219,11 @@ class Bench:
         """Medians, ratios, and the gap between the expected and the measured speed-up."""
         from pcg.theory import expected_speedup
 
-        def ratio(one: str, other: str) -> float | None:
+        def ratio(one: str, other: str, key: str) -> float | None:
             if one not in turns or other not in turns:
                 return None
             pairs = zip(turns[one], turns[other], strict=True)
-            return round(median(a["rate"] / b["rate"] for a, b in pairs), 3)
+            return round(median(a[key] / b[key] for a, b in pairs), 3)
 
         cost = {key: median(c[key] for c in costs) for key in costs[0]}
         args, model = self.args, self.model
@@ -217,15 +231,8 @@ class Bench:
         facts |= {"lookahead": args.lookahead, "temperature": args.temperature}
         facts |= {"turns": args.turns, "tokens": args.tokens, "seeds": list(range(args.turns))}
         facts["sides"] = {name: _medians(rows) for name, rows in turns.items()}
-        facts["ratios"] = {
-            "target-only over generate": ratio("engine target-only", "transformers generate"),
-            "SD over assisted": ratio("engine SD", "transformers assisted"),
-            "SD over target-only": ratio("engine SD", "engine target-only"),
-            "PCG over target-only": ratio("engine PCG", "engine target-only"),
-            "speech head over whole head": ratio(
-                "engine target-only", "engine target-only, whole head"
-            ),
-        }
+        facts["ratios"] = {name: ratio(*pair, "rate") for name, pair in RATIOS.items()}
+        facts["cpu_ratios"] = {name: ratio(*pair, "cpu_rate") for name, pair in RATIOS.items()}
         facts["costs"] = cost
         for name in ("SD", "PCG"):
             rows = turns[f"engine {name}"]
@@ -287,6 +294,7 @@ def where(model: Any) -> dict[str, Any]:
         "draft": draft.facts(),
         "transformers_dtype": "float32" if target.dtype == "int8" else target.dtype,
         "peak_memory_mb": peak_memory_mb(),
+        "load": round(os.getloadavg()[0], 2),
     }
 
 
@@ -310,8 +318,13 @@ def report(result: dict[str, Any]) -> list[str]:
         f"{place['model']} on {place['hardware']}, {place['threads']} threads, "
         f"{place['target']['dtype']} (transformers {place['transformers_dtype']})"
     ]
-    lines += [f"{name:32s} {side['rate']:8.1f} tokens/s" for name, side in result["sides"].items()]
-    lines += [f"{name:32s} {value:8.2f} x" for name, value in result["ratios"].items() if value]
+    for name, side in result["sides"].items():
+        lines.append(
+            f"{name:32s} {side['rate']:8.1f} tokens/s, {side['cpu_rate']:8.1f} a computing second"
+        )
+    for name, value in result["ratios"].items():
+        if value:
+            lines.append(f"{name:32s} {value:8.2f} x, computing {result['cpu_ratios'][name]:.2f} x")
     lines.append(f"one token {costs['target_ms']:.2f} ms, c {costs['c']:.3f}, v {costs['v']:.2f}")
     for name in ("SD", "PCG"):
         side = result[name]

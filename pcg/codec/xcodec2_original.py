@@ -7,7 +7,6 @@ audio within float rounding.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -16,7 +16,7 @@ def add_parser(subparsers: Any) -> None:
         "say", help="speak a text to a WAV file", description="Speak TEXT to a WAV file."
     )
     options.add_options(parser)
-    parser.add_argument("--rule", default="pcg", help="target, sd, ssd:beta=0.4, pcg:theta=0.4, ...")
+    parser.add_argument("--rule", default="pcg", help="target, sd, ssd:beta=0.4, pcg:theta=0.4")
     parser.add_argument("-o", "--out", type=Path, default=Path("speech.wav"))
     parser.add_argument("--trace", type=Path, help="write every round here (JSON lines)")
     parser.set_defaults(run=run)
@@ -40,8 +40,9 @@ def run(args: argparse.Namespace) -> int:
     if args.trace:
         result.trace.save(args.trace)
     summary = options.plain(result.summary)
+    speed = summary.get("tokens_per_second") or 0
     print(
-        f"{summary['audio_seconds']:.2f} s of speech at {summary.get('tokens_per_second') or 0:.0f} "
+        f"{summary['audio_seconds']:.2f} s of speech at {speed:.0f} "
         f"tokens/s ({model.target.dtype}, {model.target.device}) -> {args.out}"
     )
     if args.json:

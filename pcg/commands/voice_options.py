@@ -91,7 +91,7 @@ def parse_rule(text: str) -> tuple[str, dict[str, float]]:
         try:
             params[key.strip()] = float(value)
         except ValueError:
-            raise PcgError("A rule is NAME or NAME:PARAMETER=NUMBER, such as pcg:theta=0.4.") from None
+            raise PcgError("A rule is NAME or NAME:PARAMETER=NUMBER, like pcg:theta=0.4.") from None
     return name.strip(), params
 
 

@@ -54,7 +54,8 @@ def test_a_preview_has_every_sample_once(codec):
     codes = [int(c) for c in np.random.default_rng(1).integers(0, 65_536, 130)]
     prefix = np.arange(40)
     stream = PreviewStream(codec, prefix, chunk_seconds=0.5)
-    chunks = [chunk for i in range(0, 130, 4) if (chunk := stream.push(codes[i : i + 4])) is not None]
+    pushed = [stream.push(codes[i : i + 4]) for i in range(0, 130, 4)]
+    chunks = [chunk for chunk in pushed if chunk is not None]
     assert len(chunks) >= 3
     rest = stream.finish()
     assert sum(map(len, chunks)) + (0 if rest is None else len(rest)) == 130 * 320

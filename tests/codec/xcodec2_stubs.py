@@ -54,7 +54,8 @@ def random_package_model(monkeypatch):
     )
     monkeypatch.setattr(package, "Wav2Vec2BertModel", semantic)
     monkeypatch.setattr(package, "AutoFeatureExtractor", extractor)
-    for name, size in (("CodecEncoder_Transformer", {"ngf": 8}), ("CodecDecoderVocos", {"depth": 3})):
+    sizes = {"CodecEncoder_Transformer": {"ngf": 8}, "CodecDecoderVocos": {"depth": 3}}
+    for name, size in sizes.items():
         monkeypatch.setattr(package, name, functools.partial(getattr(package, name), **size))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
