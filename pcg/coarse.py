@@ -15,20 +15,9 @@ from torch import Tensor
 from pcg.groups import AcousticGroups
 from pcg.randomness import Randomness
 
-TRIALS_A_BATCH = 8
+TRIALS_A_BATCH = 4
 LARGEST_BATCH = 64
 MAX_TRIALS = 1024
-
-
-def coarse_pair(
-    draft_row: Tensor, target_row: Tensor, groups: AcousticGroups, group: int
-) -> tuple[float, float]:
-    """(P_c, Q_c) of one ``group`` under a draft and a target row ``(V,)``."""
-    members = groups.members(group)
-    weights = groups.weights[members]
-    return float(draft_row[members].double() @ weights), float(
-        target_row[members].double() @ weights
-    )
 
 
 def coarse_probs(probs: Tensor, groups: AcousticGroups, chosen: Tensor) -> Tensor:
@@ -36,20 +25,20 @@ def coarse_probs(probs: Tensor, groups: AcousticGroups, chosen: Tensor) -> Tenso
 
     ``probs`` is one row ``(V,)`` or several ``(..., V)``.
     """
-    members, owner = groups.gather(chosen)
+    members, owner = groups.gather(chosen.tolist())
     mass = probs[..., members] * groups.weights[members]
     out = mass.new_zeros((*probs.shape[:-1], len(chosen)))
     return out.index_add_(-1, owner, mass)
 
 
 def coarse_pairs(
-    draft_row: Tensor, target_row: Tensor, groups: AcousticGroups, chosen: list[int]
+    draft_rows: Tensor, target_rows: Tensor, groups: AcousticGroups, chosen: list[int]
 ) -> tuple[list[float], list[float]]:
-    """(P_c, Q_c) of each of the groups ``chosen`` under a draft and a target row ``(V,)``."""
-    members, owner = groups.gather(torch.tensor(chosen, device=target_row.device))
-    mass = torch.stack([draft_row[members], target_row[members]]) * groups.weights[members]
-    sums = mass.new_zeros((2, len(chosen))).index_add_(1, owner, mass)
-    draft, target = sums.tolist()
+    """(P_c, Q_c) of ``chosen[i]`` under row i of ``draft_rows`` and ``target_rows`` ``(n, V)``."""
+    members, owner = groups.gather(chosen)
+    mass = torch.stack([draft_rows[owner, members], target_rows[owner, members]])
+    mass = mass * groups.weights[members]
+    draft, target = mass.new_zeros((2, len(chosen))).index_add_(1, owner, mass).tolist()
     return draft, target
 
 
@@ -110,7 +99,10 @@ def thin(
         batch = min(2 * batch, max(batch, LARGEST_BATCH))
         tokens = randomness.categoricals(target_probs, count).tolist()
         labels = draw_labels(tokens, groups, randomness)
-        draft, target = coarse_pairs(draft_probs, target_probs, groups, labels)
+        shape = (count, len(target_probs))
+        draft, target = coarse_pairs(
+            draft_probs.expand(shape), target_probs.expand(shape), groups, labels
+        )
         for place, (below, above) in enumerate(zip(draft, target, strict=True)):
             if randomness.passes(above - below, above)[1]:
                 return Residual(tokens[place], labels[place], done + place + 1, False, "residual")

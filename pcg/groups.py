@@ -79,13 +79,13 @@ class AcousticGroups:
             torch.arange(self.vocab_size, device=self.indices.device), self.sizes
         )
 
-    def gather(self, groups: Tensor) -> tuple[Tensor, Tensor]:
-        """Members of several groups end to end, and each one's place in ``groups``."""
-        sizes = self.sizes[groups]
-        owner = torch.repeat_interleave(torch.arange(len(groups), device=sizes.device), sizes)
-        shift = self.indptr[groups] - (sizes.cumsum(0) - sizes)
-        places = torch.arange(len(owner), device=sizes.device) + shift[owner]
-        return self.indices[places].long(), owner
+    def gather(self, chosen: list[int]) -> tuple[Tensor, Tensor]:
+        """Members of several groups end to end, and each one's place in ``chosen``."""
+        bounds, device = self._bounds, self.indices.device
+        parts = [self.indices[bounds[k] : bounds[k + 1]] for k in chosen]
+        sizes = torch.tensor([len(part) for part in parts], device=device)
+        owner = torch.repeat_interleave(torch.arange(len(parts), device=device), sizes)
+        return torch.cat(parts).long(), owner
 
     def stats(self) -> dict[str, float]:
         """Sizes over speech codes: mean, median, largest, share of singletons."""

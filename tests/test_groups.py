@@ -127,7 +127,7 @@ def test_sizes() -> None:
 
 def test_several_groups_at_once() -> None:
     groups = AcousticGroups.from_table(table(), 0.3)
-    members, owner = groups.gather(torch.tensor([5, 0, 5]))
+    members, owner = groups.gather([5, 0, 5])
     wanted = [groups.members(k) for k in (5, 0, 5)]
     assert members.tolist() == torch.cat(wanted).tolist()
     assert owner.tolist() == [i for i, one in enumerate(wanted) for _ in one]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pcg.acceptance.rule import Judgement, Parameter, RuleSpec, Verdict, check_rows, safe_ratio
-from pcg.coarse import MAX_TRIALS, TRIALS_A_BATCH, coarse_pair, draw_labels, thin
+from pcg.coarse import MAX_TRIALS, TRIALS_A_BATCH, coarse_pairs, draw_labels, thin
 from pcg.errors import PcgError
 from pcg.groups import AcousticGroups
 from pcg.randomness import Randomness, as_randomness
@@ -32,10 +32,9 @@ def judge_grouped(
     check_rows(draft_ids, draft_probs, target_probs, groups)
     randomness = as_randomness(source)
     judged: list[Judgement] = []
-    for place, token in enumerate(draft_ids):
-        one = _judge_token(
-            place, token, draft_probs[place], target_probs[place], groups, randomness
-        )
+    weighed = _weigh(list(draft_ids), draft_probs, target_probs, groups, randomness)
+    for place, each in enumerate(weighed):
+        one = _judge_token(place, each, groups, randomness)
         judged.append(one)
         if not one.accepted:
             left = thin(
@@ -55,18 +54,33 @@ def judge_grouped(
     return Verdict(tuple(judged), len(judged), token, "bonus", float(target_probs[-1, token]))
 
 
+def _weigh(
+    draft_ids: list[int],
+    draft_probs: Tensor,
+    target_probs: Tensor,
+    groups: AcousticGroups,
+    randomness: Randomness,
+) -> list[tuple[int, int, float, float, float, float]]:
+    """For each drafted token (token, group drawn, P, Q, P_c, Q_c)."""
+    if not draft_ids:
+        return []
+    labels = draw_labels(draft_ids, groups, randomness)
+    coarse = coarse_pairs(draft_probs, target_probs, groups, labels)
+    tokens = torch.tensor(draft_ids, device=target_probs.device)[:, None]
+    own = [
+        rows[: len(tokens)].gather(1, tokens)[:, 0].tolist() for rows in (draft_probs, target_probs)
+    ]
+    return list(zip(draft_ids, labels, *own, *coarse, strict=True))
+
+
 def _judge_token(
     place: int,
-    token: int,
-    draft_row: Tensor,
-    target_row: Tensor,
+    weighed: tuple[int, int, float, float, float, float],
     groups: AcousticGroups,
     randomness: Randomness,
 ) -> Judgement:
-    group = draw_labels([token], groups, randomness)[0]
-    draft_coarse, target_coarse = coarse_pair(draft_row, target_row, groups, group)
+    token, group, draft, target, draft_coarse, target_coarse = weighed
     u, accepted = randomness.passes(target_coarse, draft_coarse)
-    draft, target = float(draft_row[token]), float(target_row[token])
     exact = u * draft < target
     ratio = safe_ratio(target_coarse, draft_coarse)
     return Judgement(

@@ -21,13 +21,15 @@ from tests.acceptance.laws import check_grouped, judged
 MUTANTS = {
     "residual of tokens instead of groups": (
         coarse,
-        "draft, target = coarse_pairs(draft_probs, target_probs, groups, labels)",
+        "draft, target = coarse_pairs(\n"
+        "            draft_probs.expand(shape), target_probs.expand(shape), groups, labels\n"
+        "        )",
         "draft, target = draft_probs[tokens].tolist(), target_probs[tokens].tolist()",
     ),
     "the equal split forgotten": (
         coarse,
-        "weights = groups.weights[members]",
-        "weights = torch.ones_like(groups.weights[members])",
+        "mass = mass * groups.weights[members]",
+        "mass = mass.double()",
     ),
     "always a token's first group": (
         coarse,
@@ -57,12 +59,12 @@ MUTANTS = {
     "the target's group against the draft's token": (
         grouped,
         "randomness.passes(target_coarse, draft_coarse)",
-        "randomness.passes(target_coarse, float(draft_row[token]))",
+        "randomness.passes(target_coarse, draft)",
     ),
     "the target's weight of the token in place of its group's": (
         grouped,
         "randomness.passes(target_coarse, draft_coarse)",
-        "randomness.passes(float(target_row[token]), draft_coarse)",
+        "randomness.passes(target, draft_coarse)",
     ),
     "a member by the draft's weights": (
         coarse,
@@ -85,7 +87,7 @@ def mutated(module: types.ModuleType, old: str, new: str) -> type[grouped.Groupe
         exec(compile(source, f"mutant of {real.__name__}", "exec"), copy.__dict__)
         made[real.__name__] = copy
     below, rule = made[coarse.__name__], made[grouped.__name__]
-    for name in ("thin", "draw_labels", "coarse_pair"):
+    for name in ("thin", "draw_labels", "coarse_pairs"):
         setattr(rule, name, getattr(below, name))
     found: type[grouped.GroupedRule] = rule.GroupedRule
     return found
