@@ -77,9 +77,8 @@ def _with_ffmpeg(data: bytes | Path, limit: float) -> tuple[Audio, int, float]:
     if program is None:
         raise PcgError(UNREADABLE)
     with tempfile.TemporaryDirectory() as folder:
-        path = data
+        path = Path(folder) / "recording" if isinstance(data, bytes) else data
         if isinstance(data, bytes):
-            path = Path(folder) / "recording"
             path.write_bytes(data)
         command = [
             program, "-v", "error", "-nostdin", "-protocol_whitelist", "file",

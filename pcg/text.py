@@ -102,7 +102,7 @@ def _plain(text: str) -> str:
     text = html.unescape(re.sub(r"<(script|style)\b.*?</\1\s*>", " ", text, flags=re.S | re.I))
     text = re.sub(r"</?[A-Za-z!][^<>]{0,300}>", " ", text)
     text = unicodedata.normalize("NFKC", text.replace("\u2026", "...").replace("…", "..."))
-    text = text.translate(str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "−": "-"}))
+    text = text.translate(str.maketrans("’‘“”−", "''\"\"-"))
     text = re.sub(r"\.{4,}", "...", text)
     return "".join(
         " " if c.isspace() else "" if unicodedata.category(c)[0] == "C" else c for c in text

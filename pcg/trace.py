@@ -115,10 +115,9 @@ class Trace:
         arrays = load_file(side)
         for place, round_ in enumerate(self.rounds):
             if f"draft.{round_.index}" in arrays:
-                rows = tuple(
-                    _normal(arrays[f"{side_}.{round_.index}"]) for side_ in ("draft", "target")
-                )
-                self.rounds[place] = replace(round_, rows=rows)
+                draft = _normal(arrays[f"draft.{round_.index}"])
+                target = _normal(arrays[f"target.{round_.index}"])
+                self.rounds[place] = replace(round_, rows=(draft, target))
 
 
 def _normal(rows: torch.Tensor) -> torch.Tensor:

@@ -72,7 +72,7 @@ def frames_of(samples: int) -> int:
     return samples // FRAME_SAMPLES + 1
 
 
-def _track_f0(audio: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _track_f0(audio: npt.NDArray[np.float64]) -> Array:
     import pyworld
 
     f0, times = pyworld.dio(

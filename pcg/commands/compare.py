@@ -53,9 +53,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _speak(args: argparse.Namespace, model: Any, request: Any, text: str) -> dict[str, Any]:
-    from pcg.synthesis import speak
+    from pcg.synthesis import Finished, speak
 
     *_, result = speak(model, request, preview=False)
+    assert isinstance(result, Finished)
     stem = "".join(c if c.isalnum() or c in "-.=" else "_" for c in text)
     options.write_wav(args.out / f"{stem}.wav", result.audio, model.codec.sample_rate)
     result.trace.save(args.out / f"{stem}.jsonl")

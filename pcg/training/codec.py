@@ -137,7 +137,8 @@ def train_codec(
     optimiser = torch.optim.AdamW(trainer.parameters(), 2e-3, betas=(0.9, 0.95), weight_decay=0.01)
     checkpoint = Checkpoint(work / "codec.pt", trainer, optimiser)
     step, spent = checkpoint.resume()
-    started, means, last_read = time.monotonic() - spent, {}, time.monotonic()
+    means: dict[str, float] = {}
+    started, last_read = time.monotonic() - spent, time.monotonic()
     while (elapsed := (time.monotonic() - started) / 60) < minutes:
         for group in optimiser.param_groups:
             group["lr"] = cosine_rate(2e-3, step, 200, elapsed / minutes)

@@ -108,7 +108,7 @@ def align(
 
     Both are features ``(frames, N_FEATURES)`` of one text; the envelope's mean is taken out.
     """
-    import librosa
+    from librosa.sequence import dtw
 
     def shape(features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         frames = len(features) // TOKEN_FRAMES
@@ -117,7 +117,7 @@ def align(
         return (bands - bands.mean(0)) / (bands.std(0) + 0.1)
 
     one, two = shape(known), shape(other)
-    _, path = librosa.sequence.dtw(one.T, two.T)
+    _, path = dtw(one.T, two.T)
     path = path[::-1]
     ends = np.minimum(np.cumsum(durations), len(one)) - 1
     reached = np.searchsorted(path[:, 0], ends, side="right") - 1
@@ -188,7 +188,9 @@ def load_shard(path: Path) -> list[Utterance]:
         audio = np.split(data["audio"], np.cumsum(data["samples"])[:-1])
         durations = np.split(data["durations"], np.cumsum(data["symbols"])[:-1])
     return [
-        Utterance(text, speaker, phonemes, duration, feature, wave.astype(np.float32) / 32767)
+        Utterance(
+            text, speaker, phonemes, duration, feature, wave.astype(np.float32) / np.float32(32767)
+        )
         for (text, speaker, phonemes), duration, feature, wave in zip(
             meta, durations, features, audio, strict=True
         )
@@ -246,7 +248,7 @@ def make_corpus(
 
 
 def _write_manifest(folder: Path, seconds: dict[str, float]) -> dict[str, Any]:
-    voices = {
+    voices: dict[str, dict[str, Any]] = {
         voice.name: {
             "speaker": voice.speaker,
             "pitch": voice.pitch,

@@ -72,7 +72,8 @@ def corpus_samples(
         random.Random(seed),
         make_rule("target"),
     )
-    started, items = time.monotonic(), []
+    started = time.monotonic()
+    items: list[Any] = []
     for number in range(count):
         if (time.monotonic() - started) / 60 > minutes and len(items) >= 12:
             break

@@ -40,7 +40,9 @@ class Sequences:
         rng = self.rng
         rows = self.groups[rng.choices(self.names, self.weights)[0]]
         chosen = rng.sample(rows, rng.choices((1, 2, 3), (0.35, 0.5, 0.15))[0])
-        phonemes, starts, codes, at = "", [], [], 0
+        phonemes, at = "", 0
+        starts: list[npt.NDArray[np.int64]] = []
+        codes: list[npt.NDArray[np.int64]] = []
         for number, row in enumerate(chosen):
             if number:
                 phonemes, starts = phonemes + " ", [*starts, np.asarray([at])]

@@ -124,7 +124,7 @@ def _conditions(theta: float) -> list[Condition]:
     if model.groups is None:
         raise PcgError("This model has no stored groups to swap in.")
     groups = model.groups.at(theta)
-    made = []
+    made: list[Condition] = []
     for name, label in CONDITIONS:
         own = groups
         if name == "mel":

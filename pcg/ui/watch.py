@@ -50,7 +50,7 @@ def build(visitor: gr.State) -> Watch:
 def shown_first(visitor: Visitor) -> Run | None:
     """The run to look at after a comparison: the newest PCG run, else the newest."""
     grouped = [run for run in visitor.runs if run.rule == "pcg"]
-    return (grouped or visitor.runs or [None])[-1]
+    return next(reversed(grouped or visitor.runs), None)
 
 
 def run_choices(visitor: Visitor) -> dict[str, Any]:
