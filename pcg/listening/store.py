@@ -228,6 +228,7 @@ class Store:
         `heard`: letter -> seconds of the clip that were played. Refused when a clip was never
         fetched, was not played long enough, or when less time has passed since the first fetch than
         the playing takes, whatever the page claims; and when the trial already has another answer.
+        A client that lies about playing therefore gains no time; that it played is its word.
         """
         text = json.dumps(answer, sort_keys=True)
         key = (study_id, listener, trial)

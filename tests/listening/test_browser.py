@@ -26,7 +26,7 @@ ARGS = ["--headless=new", "--no-sandbox", "--disable-quic", "--disable-backgroun
 
 VOTE_UNHEARD = """async () => {
   const key = Object.keys(localStorage).find((k) => k.startsWith('pcg-listener-'));
-  const listener = localStorage.getItem(key), heard = { A: 9, B: 9 };
+  const listener = localStorage.getItem(key), heard = { A: 0.1, B: 0 };
   const body = JSON.stringify({ listener, trial: 0, answer: { choice: 'A' }, heard });
   const url = location.pathname.replace('take', 'studies') + '/votes';
   const headers = { 'Content-Type': 'application/json' };
