@@ -4,7 +4,7 @@
   const PCG = window.PCG, { el, svg, toy, fixed } = PCG;
   const { N, range } = toy, NAMES = "ABCDEFGH";
   const RULES = [["sd", "SD", "exact test"], ["ssd", "SSD", "lenient test"], ["pcg", "PCG", "group test"]];
-  const cap = (title, note) => el("header", { class: "pcg-cap" }, el("h3", { text: title }), note && el("p", { text: note }));
+  const cap = (title, note) => el("header", { class: "pcg-cap" }, el("h2", { text: title }), note && el("p", { text: note }));
   const button = (text, onclick, extra = {}) => el("button", { type: "button", class: "pcg-btn", onclick, text, ...extra });
 
   PCG.views.learn = (root, api) => {
@@ -185,7 +185,7 @@
           el("summary", { text: "the thinning trials" }),
           el("ol", {}, s.trials.slice(0, 12).map((t) => el("li", { text: `t' = ${NAMES[t.token]}, k' = ${NAMES[t.label]}: u = ${fixed(t.u, 2)} ${t.pass ? "<" : "≥"} 1 − P_c/Q_c = ${fixed(t.chance, 2)}` })))) : null;
         return el("article", { class: "learn-column" },
-          el("h4", {}, RULES[c][1], el("small", { text: " " + RULES[c][2] })),
+          el("h3", {}, RULES[c][1], el("small", { text: " " + RULES[c][2] })),
           el("ol", { class: "learn-steps" }, explain(s, d).map(([n, text]) =>
             el("li", { class: n <= state.stage ? "" : "hid" }, el("span", { text: n <= state.stage ? text : "…" })))),
           el("p", { class: "learn-verdict" }, state.stage >= 4 ? [
@@ -218,7 +218,7 @@
         const goal = onLabels ? qc : world.target, seen = state.drawn && state.drawn[rule];
         const points = seen ? (onLabels ? (rule === "pcg" ? seen.label : toy.coarse(seen.token, world.links)) : seen.token) : null;
         const gap = toy.tv(shown, goal);
-        return el("article", { class: "learn-column" }, el("h4", {}, name, el("small", { text: " " + what })), lawChart(shown, goal, points),
+        return el("article", { class: "learn-column" }, el("h3", {}, name, el("small", { text: " " + what })), lawChart(shown, goal, points),
           el("dl", { class: "pcg-dl" },
             el("dt", { text: "kept (acceptance)" }), el("dd", { text: PCG.percent(law.alpha, 1) + (seen ? `  (drawn ${PCG.percent(seen.alpha, 1)})` : "") }),
             el("dt", { text: onLabels ? "label law differs from Q_c by" : "token law differs from Q by" }), el("dd", { class: gap < 1e-9 ? "good" : "", text: gap < 1e-9 ? "0, exactly" : fixed(gap, 3) }),

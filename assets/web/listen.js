@@ -41,8 +41,8 @@
     const trouble = (text) => say(text, true);
     const url = (tail) => `${base}/studies/${encodeURIComponent(study)}${tail}`;
     const button = (text, onclick, extra = {}) => el("button", { type: "button", class: "pcg-btn", onclick, text, ...extra });
-    const show = (...nodes) => { stage.replaceChildren(...nodes); const h = stage.querySelector("h3"); if (h && h.tabIndex === -1) h.focus({ preventScroll: true }); };
-    const heading = (text) => el("h3", { tabindex: "-1", text });
+    const show = (...nodes) => { stage.replaceChildren(...nodes); const h = stage.querySelector(".listen-h"); if (h && h.tabIndex === -1) h.focus({ preventScroll: true }); };
+    const heading = (text) => el("h2", { class: "listen-h", tabindex: "-1", text });
 
     async function open() {
       const value = api.get() || {};

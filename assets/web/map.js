@@ -103,12 +103,12 @@
     }
     function say(reply) {
       if (!reply) {
-        side.replaceChildren(el("h3", { text: `${value.n.toLocaleString("en")} speech tokens` }), el("p", { class: "pcg-muted", text: "Each dot is one token of the target's embedding table, laid out so that similar tokens lie close. Click one, or enter its number, to light up its group and hear it." }));
+        side.replaceChildren(el("h2", { text: `${value.n.toLocaleString("en")} speech tokens` }), el("p", { class: "pcg-muted", text: "Each dot is one token of the target's embedding table, laid out so that similar tokens lie close. Click one, or enter its number, to light up its group and hear it." }));
         return;
       }
       const facts = value.columns.filter((c) => c.label && c.unit !== undefined).map((c) => [c.label, columns[c.name][chosen], c]);
       side.replaceChildren(
-        el("h3", { text: `Token s_${chosen}` }), el("p", { class: "pcg-muted map-note", text: `Its group holds ${reply.size} token${reply.size === 1 ? "" : "s"} at theta ${fixed(theta, 3)}.` }),
+        el("h2", { text: `Token s_${chosen}` }), el("p", { class: "pcg-muted map-note", text: `Its group holds ${reply.size} token${reply.size === 1 ? "" : "s"} at theta ${fixed(theta, 3)}.` }),
         el("dl", { class: "pcg-dl" }, facts.map(([k, v, c]) => [el("dt", { text: k }), el("dd", { text: Number.isFinite(v) ? `${c.digits === 0 ? v.toFixed(0) : fixed(v, c.digits ?? 2)} ${c.unit}` : "–" })])),
         el("div", { class: "learn-nav" }, el("button", { type: "button", class: "pcg-btn primary", text: "Hear it", onclick: () => hear(chosen) }), el("button", { type: "button", class: "pcg-btn", text: "Clear", onclick: () => { chosen = null; group = []; say(); draw(); } })),
         el("ol", { class: "map-members", "aria-label": "Members by cosine" }, reply.members.slice(0, 60).map((m) => el("li", {},

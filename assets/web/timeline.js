@@ -38,7 +38,7 @@
       el("button", { type: "button", class: "pcg-btn", text: "‹ Step", onclick: () => { pause(); goTo(shown - 1); } }),
       el("button", { type: "button", class: "pcg-btn", text: "Step ›", onclick: () => { pause(); goTo(shown + 1); } }), speed, scrub, count);
     const charts = { pace: el("div"), lengths: el("div"), time: el("div") };
-    const cap = (t, n) => el("header", { class: "pcg-cap" }, el("h3", { text: t }), el("p", { text: n }));
+    const cap = (t, n) => el("header", { class: "pcg-cap" }, el("h2", { text: t }), el("p", { text: n }));
     const body = el("div", { class: "watch-body" }, title, PCG.legend(["exact", "group", "rejected", "residual", "bonus", "unjudged"]), scroll, bar, detail,
       el("div", { class: "watch-charts" },
         el("section", { class: "pcg-card" }, cap("Acceptance as it went", "Share of judged drafts kept, over the last 12 rounds and in all; the bonus token is not counted."), charts.pace),
@@ -103,7 +103,7 @@
     function pair(label, a, b) {
       const top = Math.max(a || 0, b || 0, 1e-12);
       const line = (text, v, cls) => el("div", { class: "watch-line" }, el("span", { text }), el("i", { class: cls, style: { width: `${Math.max(1, (100 * (v || 0)) / top)}%` } }), el("b", { text: prob(v) }));
-      return el("div", { class: "watch-pair" }, el("h4", { text: label }), line("draft", a, "draft"), line("target", b, "target"));
+      return el("div", { class: "watch-pair" }, el("h3", { text: label }), line("draft", a, "draft"), line("target", b, "target"));
     }
     function choose(item, scrollTo) {
       if (!item) return;
@@ -119,10 +119,10 @@
         j ? el("div", { class: "watch-numbers" },
           pair("This token", j[J.dp], j[J.tp]),
           j[J.group] === null ? null : pair(`Its sound: group of ${name(j[J.group])}, ${j[J.size]} token${j[J.size] === 1 ? "" : "s"}`, j[J.dc], j[J.tc]),
-          el("div", { class: "watch-pair" }, el("h4", { text: "The test" }),
+          el("div", { class: "watch-pair" }, el("h3", { text: "The test" }),
             el("p", { text: `u = ${fixed(j[J.u], 3)} ${j[J.ok] ? "<" : "≥"} ${fixed(Math.min(j[J.ratio], 9999), 3)}` }),
             el("p", { class: "pcg-muted", text: j[J.exact] ? "The exact test would keep it with this u." : "The exact test would throw it away with this u." })))
-          : item.next && item.next[2] !== null ? el("div", { class: "watch-numbers" }, el("div", { class: "watch-pair" }, el("h4", { text: "Drawn with probability" }), el("p", { text: prob(item.next[2]) }))) : null,
+          : item.next && item.next[2] !== null ? el("div", { class: "watch-numbers" }, el("div", { class: "watch-pair" }, el("h3", { text: "Drawn with probability" }), el("p", { text: prob(item.next[2]) }))) : null,
         el("div", { class: "learn-nav" },
           el("button", { type: "button", class: "pcg-btn", text: "Hear this place", disabled: !buffer, onclick: () => hear(item) }),
           item.kind === "rejected" ? el("button", { type: "button", class: "pcg-btn", text: "Hear it with the rejected draft", onclick: () => hearRejected(item), disabled: !api.server || !hop }) : null,

@@ -12,7 +12,7 @@
     const note = el("p", { class: "pcg-muted", "aria-live": "polite" });
     const nodes = { sizes: el("div"), alpha: el("div"), speed: el("div"), quality: el("div") }, charts = {};
     const cards = {};
-    const card = (key, title, text) => (cards[key] = el("section", { class: "pcg-card" }, el("header", { class: "pcg-cap" }, el("h3", { text: title }), el("p", { text })), nodes[key]));
+    const card = (key, title, text) => (cards[key] = el("section", { class: "pcg-card" }, el("header", { class: "pcg-cap" }, el("h2", { text: title }), el("p", { text })), nodes[key]));
     const body = el("div", { class: "tune" },
       el("section", { class: "pcg-card" }, el("label", { class: "pcg-slider tune-slider" }, el("span", { text: "theta" }), slider, shown),
         el("div", { class: "tune-ends" }, el("span", { text: "wide groups, more kept" }), el("span", { text: "narrow groups, the exact test" })), read, el("div", { class: "learn-nav" }, hearButton, note)),
@@ -78,7 +78,7 @@
       if (charts.length) root.append(grid);
       for (const c of charts) {
         const node = el("div");
-        grid.append(el("section", { class: "pcg-card" }, el("header", { class: "pcg-cap" }, el("h3", { text: c.title }), c.note ? el("p", { text: c.note }) : null), node));
+        grid.append(el("section", { class: "pcg-card" }, el("header", { class: "pcg-cap" }, el("h2", { text: c.title }), c.note ? el("p", { text: c.note }) : null), node));
         PCG.lineChart(node, { x: c.x, y: c.y, series: c.series, legend: true });
       }
       if (value.table) root.append(el("div", { class: "pcg-card pcg-scroll", tabindex: 0, role: "region", "aria-label": value.table.title || "Figures" }, el("table", { class: "pcg-table" },

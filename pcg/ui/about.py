@@ -13,7 +13,7 @@ from pcg.errors import PcgError
 from pcg.ui import runtime
 
 METHOD = """
-### What this page shows
+## What this page shows
 
 A large speech model (the **target**) is slow because it makes one token at a time. A small
 **draft** guesses a few tokens ahead; the target checks them all in one pass. The rule of
@@ -29,7 +29,7 @@ checking decides how many guesses survive, and what the result is worth:
 that sound alike (cosine of their embeddings above **theta**), each token's share split equally
 among its groups.
 
-### How to read the numbers
+## How to read the numbers
 
 * *kept*: share of judged drafts that were kept. The free bonus token is not counted.
 * *tokens a round*: mean, bonus or replacement included.
@@ -40,7 +40,7 @@ among its groups.
 
 Every number here can also be had from `python -m pcg … --json`.
 
-### Keys
+## Keys
 
 `1`–`9` choose an output, `space` plays, `L` loops, `←` `→` seek; in the token strip `←` `→` `↑` `↓`
 move and `Enter` plays the place.
@@ -77,7 +77,7 @@ def facts() -> str:
         for key, text in rows
         if text not in (None, "", {}, [])
     )
-    body = f"<h3>What runs here</h3><dl class='pcg-facts'>{items}</dl>"
+    body = f"<h2>What runs here</h2><dl class='pcg-facts'>{items}</dl>"
     return f"<div class='pcg-root'><section class='pcg-card'>{body}</section></div>"
 
 

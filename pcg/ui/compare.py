@@ -80,7 +80,7 @@ def build() -> Compare:
                     (gr.Button(_short(t), size="sm", elem_classes="pcg-chip"), t) for t in EXAMPLES
                 ]
             voice = voice_input.build()
-            gr.HTML("<h3 class='pcg-h'>Rules to compare</h3>", apply_default_css=False)
+            gr.HTML("<h2 class='pcg-h'>Rules to compare</h2>", apply_default_css=False)
             rules = RulePicker(
                 inputs.default_rules(registry),
                 registry=registry,

@@ -30,7 +30,7 @@ def test_map_shows_a_group_and_its_members(spoken: Any) -> None:
     spoken.fill("#map .map-find", "7")
     spoken.keyboard.press("Enter")
     spoken.wait_for_selector("#map .map-members li")
-    assert "s_7" in spoken.inner_text("#map .map-side h3")
+    assert "s_7" in spoken.inner_text("#map .map-side h2")
     spoken.fill("#map .map-find", "99999999")
     spoken.keyboard.press("Enter")
     spoken.wait_for_selector("#map .map-side .pcg-note.bad")
@@ -48,7 +48,7 @@ def test_map_answers_a_click(spoken: Any) -> None:
     time.sleep(0.4)
     spoken.mouse.click(x, y)
     spoken.wait_for_function(
-        "() => document.querySelector('#map .map-side h3').innerText.startsWith('Token s_')"
+        "() => document.querySelector('#map .map-side h2').innerText.startsWith('Token s_')"
     )
 
 
