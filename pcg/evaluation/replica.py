@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -20,6 +19,7 @@ from pcg.errors import PcgError
 from pcg.evaluation.arms import Arm, Options, utterance_seed
 from pcg.evaluation.judge import Judge
 from pcg.evaluation.manifest import Utterance
+from pcg.evaluation.origin import facts_of, plain
 from pcg.evaluation.recordings import recording
 from pcg.evaluation.rows import Row
 from pcg.swap import swap_codes
@@ -44,6 +44,7 @@ class Replica:
         self.voices = {voice.name: voice for voice in voices}
         self._models: dict[tuple[str, str], Any] = {}
         self._spoken: tuple[Any, ...] = ()
+        self._warm = False
         self.judge = Judge(options, self.voices)
         self._kinds: dict[str, Callable[[Utterance, Arm, int], Row]] = {
             "speak": self._speak,
@@ -72,8 +73,16 @@ class Replica:
     # kinds of arms
 
     def _speak(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
+        self._warm_up(utterance, seed)
         audio, _, row = self.spoken(utterance, arm, seed)
         return {**row, **self._judged(utterance, arm, audio, row)}
+
+    def _warm_up(self, utterance: Utterance, seed: int) -> None:
+        """Speak once before the first timed arm, so that none pays for what is made once."""
+        if not self._warm:
+            self._warm = True
+            rule = "sd" if self.model.draft is not None else "target"
+            self._events(utterance, Arm("warm", "", rule=rule), seed)
 
     def _swap(self, utterance: Utterance, arm: Arm, seed: int) -> Row:
         base = Arm("target", "", lookahead=0)
@@ -228,7 +237,7 @@ class Replica:
         )
         names += ("group_only", "by_position", "trials_mean", "trials_max")
         return {
-            "decode": {name: _plain(summary[name]) for name in names if name in summary},
+            "decode": {name: plain(summary[name]) for name in names if name in summary},
             "tokens": len(codes),
             "finished": next((turn.finished for turn in reversed(rounds) if turn.finished), None),
             "time": {
@@ -252,20 +261,7 @@ class Replica:
     @cached_property
     def facts(self) -> Row:
         """What the results must say about their origin."""
-        import torch
-
-        measured = self.model.measured or self.model.measure(self.options.lookahead)
-        return {
-            "model": self.model.name,
-            "hardware": hardware(),
-            "dtype": str(self.model.target.dtype),
-            "default_theta": float(self.model.default_theta),
-            "codec": self.model.codec.name,
-            "tokens_per_second": float(self.model.codec.tokens_per_second),
-            "threads": torch.get_num_threads(),
-            "torch": torch.__version__.split("+")[0],
-            "measured": {name: _plain(value) for name, value in measured.items()},
-        }
+        return facts_of(self.model, self.options)
 
 
 def judged_rows(events: Iterable[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -288,33 +284,3 @@ def judged_rows(events: Iterable[Any]) -> tuple[NDArray[np.float32], NDArray[np.
 def row_key(utterance: Utterance, arm: Arm) -> str:
     """Identifies a row: utterance and arm."""
     return f"{utterance.id}/{arm.name}"
-
-
-def hardware() -> str:
-    """The processor or GPU, in words."""
-    import torch
-
-    if torch.cuda.is_available():
-        return str(torch.cuda.get_device_name(0))
-    name = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            name = next(
-                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
-            )
-    except (OSError, StopIteration):
-        pass
-    return f"{name}, {os.cpu_count()} cores"
-
-
-def _plain(value: Any) -> Any:
-    """Numbers rounded to 6 digits, containers of them; anything else as it is."""
-    if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (bool, str, type(None))):
-        return value
-    if isinstance(value, int):
-        return int(value)
-    return round(float(value), 6)

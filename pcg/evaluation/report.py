@@ -141,7 +141,9 @@ def origin_line(summary: Row) -> str:
     """Where the figures come from, in one paragraph."""
     o, t = summary["origin"], summary["timing"]
     busy = f"; mean machine load {t['mean_load']}" if t["mean_load"] is not None else ""
-    times = "times taken with the device to itself" if t["own_device"] else "times not comparable"
+    times = (
+        "times taken with the device to itself" if t["own_device"] else "wall times not comparable"
+    )
     models = "; ".join(f"{name}: {text}" for name, text in summary["metric_models"].items())
     dtype = f", {o['dtype']}" if o.get("dtype") else ""
     theta = summary["origin"]["default_theta"]
