@@ -280,7 +280,7 @@ def where(model: Any) -> dict[str, Any]:
     """Machine, versions, types and memory of the models."""
     import transformers
 
-    from pcg.evaluation.replica import hardware
+    from pcg.evaluation.origin import hardware
 
     target, draft = model.target, model.draft
     return {

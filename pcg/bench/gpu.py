@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 def measure(size: Size, args: argparse.Namespace) -> dict[str, Any]:
     """All figures of one size. transformers goes first: the engine takes its weights over."""
-    from pcg.evaluation.replica import hardware
+    from pcg.evaluation.origin import hardware
     from pcg.loading import TYPES, assemble, pick_device
 
     device = pick_device(args.device)
