@@ -58,11 +58,19 @@ def alpha_over_thetas(
     draft_probs: Tensor, target_probs: Tensor, nested: NestedGroups, thetas: Sequence[float]
 ) -> list[float]:
     """Exact expected group acceptance at each theta, from one run's rows ``(n, V)``; no re-run."""
-    difference = draft_probs.double() - target_probs.double()
-    return [
-        1.0 - float(all_coarse_probs(difference, nested.at(theta)).abs().sum(-1).mean()) / 2
-        for theta in thetas
-    ]
+    difference = (draft_probs.double() - target_probs.double()).T
+    alphas = []
+    for theta in thetas:
+        groups = nested.at(theta)
+        matrix = torch.sparse_csr_tensor(
+            groups.indptr.long(),
+            groups.indices.long(),
+            torch.ones(len(groups.indices), dtype=torch.float64),
+            (len(difference), len(difference)),
+        )
+        coarse = matrix @ (difference / groups.sizes[:, None])
+        alphas.append(1.0 - float(coarse.abs().sum(0).mean()) / 2)
+    return alphas
 
 
 def ssd_law(draft_probs: Tensor, target_probs: Tensor, beta: float) -> Tensor:
