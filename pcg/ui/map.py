@@ -35,9 +35,9 @@ def points() -> tuple[str, list[dict[str, Any]], int]:
     """The static float32 file (columns after each other), its columns, the number of tokens."""
     from gradio import utils
 
-    from pcg import atlas
+    from pcg.atlas import load
 
-    stored = atlas.load(runtime.settings().model)
+    stored = load(runtime.settings().model)
     columns: list[dict[str, Any]] = [{"name": "x"}, {"name": "y"}]
     arrays = [stored.xy[:, 0], stored.xy[:, 1]]
     for feature in stored.features:
