@@ -20,4 +20,5 @@ except PcgError as error:
 if __name__ == "__main__":
     if problem := start_up(runtime.settings()):
         print(f"pcg: {problem}", file=sys.stderr)
+    runtime.warm_up()
     demo.launch(**launch_options())

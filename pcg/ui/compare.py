@@ -126,12 +126,7 @@ def _short(text: str) -> str:
 
 
 def _registry() -> list[dict[str, Any]]:
-    try:
-        return inputs.registry_view(getattr(runtime.model(), "default_theta", None))
-    except PcgError:
-        return inputs.registry_view()
-    except ImportError:
-        return []
+    return inputs.registry_view(runtime.default_theta())
 
 
 def text_preview(text: str, name: str, recording: str | None, transcript: str) -> str:

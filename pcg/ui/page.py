@@ -7,7 +7,6 @@ from typing import Any
 
 import gradio as gr
 
-from pcg.errors import PcgError
 from pcg.serving import health
 from pcg.ui import about, api, compare, learn, map, runtime, stress, theme, tune, watch
 from pcg.ui.visitor import Visitor
@@ -67,10 +66,7 @@ def _tabs(visitor: gr.State) -> SimpleNamespace:
 
 
 def _default_theta() -> float:
-    try:
-        return float(runtime.model().default_theta)
-    except (PcgError, ImportError):
-        return 0.4
+    return runtime.default_theta() or 0.4
 
 
 def _listen_tab(visitor: gr.State) -> None:
@@ -133,17 +129,16 @@ def _after_run(event: Any, visitor: gr.State, p: SimpleNamespace) -> None:
     event.then(
         after_run,
         visitor,
-        [p.watch.choose, p.watch.save, p.stress.choose, p.tune, p.map],
+        [p.watch.choose, p.watch.save, p.stress.choose],
         **PRIVATE,
     )
 
 
 def after_run(visitor: Visitor) -> tuple[Any, ...]:
-    """New values for the utterance lists, the trace download, the tuner and the map."""
+    """New values for the utterance lists and the trace download; Tune and Map ask when opened."""
     run = watch.shown_first(visitor)
     save = gr.update(value=watch.save_trace(run.trace)) if run else gr.skip()
-    lists = watch.run_choices(visitor), watch.run_choices(visitor)
-    return lists[0], save, lists[1], tune.value(visitor), map.value(visitor)
+    return watch.run_choices(visitor), save, watch.run_choices(visitor)
 
 
 def tune_rules(rules: list[dict[str, Any]], event: gr.EventData) -> tuple[Any, Any]:

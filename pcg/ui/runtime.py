@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from pcg.errors import PcgError
 from pcg.serving.health import HEALTH
+from pcg.settings import BUNDLED_DIR
 
 if TYPE_CHECKING:
     from pcg.settings import Limits, Settings
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+WARM_UP_AFTER = 4.0  # seconds; the page itself is answered first
 _LOCK = threading.RLock()
 _STOPS: dict[str, threading.Event] = {}
 
@@ -57,6 +61,34 @@ def model() -> VoiceModel:
             return _load()
         except (ImportError, FileNotFoundError) as error:
             raise PcgError("The voice model of this page is not installed yet.") from error
+
+
+@cache
+def default_theta() -> float | None:
+    """The model's own theta: from its folder's card where there is one, so that none is loaded."""
+    known = settings()
+    folder = BUNDLED_DIR if known.model == "bundled" else Path(known.model).expanduser()
+    try:
+        return float(json.loads((folder / "pcg.json").read_text("utf-8"))["default_theta"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    try:
+        return float(model().default_theta)
+    except PcgError:
+        return None
+
+
+def warm_up() -> None:
+    """Load the model a moment after the page has started; a request before that loads it itself."""
+
+    def load() -> None:
+        with contextlib.suppress(PcgError):
+            model()
+
+    if not settings().gpu.zero:
+        timer = threading.Timer(WARM_UP_AFTER, load)
+        timer.daemon = True
+        timer.start()
 
 
 @cache
