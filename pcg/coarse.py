@@ -8,8 +8,11 @@ members of G_t. Sums are in float64 over the groups touched, never over the voca
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from pcg.groups import AcousticGroups
@@ -25,7 +28,9 @@ def coarse_probs(probs: Tensor, groups: AcousticGroups, chosen: Tensor) -> Tenso
 
     ``probs`` is one row ``(V,)`` or several ``(..., V)``.
     """
-    members, owner = groups.gather(chosen.tolist())
+    found, _, sizes = groups.gather(chosen.tolist())
+    members = torch.from_numpy(found).to(probs.device)
+    owner = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes)).to(probs.device)
     mass = probs[..., members] * groups.weights[members]
     out = mass.new_zeros((*probs.shape[:-1], len(chosen)))
     return out.index_add_(-1, owner, mass)
@@ -34,12 +39,28 @@ def coarse_probs(probs: Tensor, groups: AcousticGroups, chosen: Tensor) -> Tenso
 def coarse_pairs(
     draft_rows: Tensor, target_rows: Tensor, groups: AcousticGroups, chosen: list[int]
 ) -> tuple[list[float], list[float]]:
-    """(P_c, Q_c) of ``chosen[i]`` under row i of ``draft_rows`` and ``target_rows`` ``(n, V)``."""
-    members, owner = groups.gather(chosen)
-    mass = torch.stack([draft_rows[owner, members], target_rows[owner, members]])
-    mass = mass * groups.weights[members]
-    draft, target = mass.new_zeros((2, len(chosen))).index_add_(1, owner, mass).tolist()
+    """(P_c, Q_c) of each of the groups ``chosen``.
+
+    ``draft_rows`` and ``target_rows``: one row ``(V,)`` for all of them, or ``(n, V)``, row i for
+    ``chosen[i]``.
+    """
+    members, starts, sizes = groups.gather(chosen)
+    shares, places = groups.shares[members], members
+    if target_rows.ndim == 2:
+        places = members + np.repeat(np.arange(len(chosen)) * target_rows.shape[-1], sizes)
+    draft, target = (
+        np.add.reduceat(take(rows, places) * shares, starts).tolist()
+        for rows in (draft_rows, target_rows)
+    )
     return draft, target
+
+
+def take(rows: Tensor, places: NDArray[np.int64]) -> NDArray[Any]:
+    """Entries of ``rows``, read end to end, at ``places`` ``(n,)``: one gather where they lie."""
+    flat = rows.reshape(-1)
+    if flat.device.type == "cpu":
+        return np.asarray(flat.numpy()[places])
+    return np.asarray(flat[torch.from_numpy(places).to(flat.device)].cpu().numpy())
 
 
 def all_coarse_probs(probs: Tensor, groups: AcousticGroups) -> Tensor:
@@ -52,7 +73,7 @@ def all_coarse_probs(probs: Tensor, groups: AcousticGroups) -> Tensor:
 def draw_labels(tokens: list[int], groups: AcousticGroups, randomness: Randomness) -> list[int]:
     """For each token a group that contains it, uniformly: its law is P_c when token ~ P."""
     places = [groups.start(token) + randomness.index(groups.size(token)) for token in tokens]
-    chosen: list[int] = groups.indices[torch.tensor(places, device=groups.indices.device)].tolist()
+    chosen: list[int] = groups.flat[places].tolist()
     return chosen
 
 
@@ -99,10 +120,7 @@ def thin(
         batch = min(2 * batch, max(batch, LARGEST_BATCH))
         tokens = randomness.categoricals(target_probs, count).tolist()
         labels = draw_labels(tokens, groups, randomness)
-        shape = (count, len(target_probs))
-        draft, target = coarse_pairs(
-            draft_probs.expand(shape), target_probs.expand(shape), groups, labels
-        )
+        draft, target = coarse_pairs(draft_probs, target_probs, groups, labels)
         for place, (below, above) in enumerate(zip(draft, target, strict=True)):
             if randomness.passes(above - below, above)[1]:
                 return Residual(tokens[place], labels[place], done + place + 1, False, "residual")

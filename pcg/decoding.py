@@ -214,16 +214,17 @@ class _Loop:
         result = self._first(main, helper)
         yield result
         while result.finished is None:
-            self._check(main)
+            self._check(main, 0)
             if helper:
-                self._check(helper)
+                self._check(helper, 1)
             result = self._round(main, helper)
             yield result
 
-    def _check(self, session: Session) -> None:
-        wanted = len(self.prompt.ids) + len(self.emitted) - 1
-        if session.length != wanted:
-            raise RuntimeError(f"cache holds {session.length} positions, committed - 1 is {wanted}")
+    def _check(self, session: Session, lag: int) -> None:
+        """The cache holds all that is committed but the last token, and ``lag`` fewer at most."""
+        missing = len(self.prompt.ids) + len(self.emitted) - 1 - session.length
+        if not 0 <= missing <= lag:
+            raise RuntimeError(f"cache holds {session.length} positions, {missing} too few")
 
     def _first(self, main: Session, helper: Session | None) -> Round:
         """Round 0: the first token, from the target's own row after the prompt."""
@@ -257,7 +258,7 @@ class _Loop:
         if self.adaptive:
             self.adaptive.learn(len(ids), verdict.accepted)
         result = self._commit(ids, verdict, seconds, (draft_probs, target_probs))
-        self._roll_back(main, helper, ids)
+        self._roll_back(main, helper)
         return result
 
     def _lookahead(self) -> int:
@@ -270,18 +271,22 @@ class _Loop:
     def _propose(
         self, helper: Session | None, lookahead: int
     ) -> tuple[tuple[int, ...], Tensor | None]:
-        """Drafted ids and the very rows ``(g, V)`` they were drawn from; stops at the end token."""
+        """Drafted ids and the very rows ``(g, V)`` they were drawn from; stops at the end token.
+
+        The draft first reads what it has not: the last token, and after a block that was kept
+        whole also the one before, in the same step.
+        """
         if helper is None:
             return (), None
         ids: list[int] = []
         rows: list[Tensor] = []
-        last = self.emitted[-1]
+        unread = self.emitted[helper.length - len(self.prompt.ids) :]
         for _ in range(lookahead):
-            row = logits_to_probs(helper.step((last,)), self.sampling)[0]
-            last = self.randomness.categorical(row)
-            ids.append(last)
+            row = logits_to_probs(helper.step(unread)[-1:], self.sampling)[0]
+            ids.append(self.randomness.categorical(row))
             rows.append(row)
-            if last == self.target.end_id:
+            unread = ids[-1:]
+            if ids[-1] == self.target.end_id:
                 break
         return tuple(ids), torch.stack(rows) if rows else None
 
@@ -320,14 +325,9 @@ class _Loop:
         self.index += 1
         return result
 
-    def _roll_back(self, main: Session, helper: Session | None, ids: tuple[int, ...]) -> None:
-        """Both caches to committed - 1. If all was accepted the draft must still read the last."""
+    def _roll_back(self, main: Session, helper: Session | None) -> None:
+        """Both caches to committed - 1; the draft's may lack one more (see :meth:`_propose`)."""
         wanted = len(self.prompt.ids) + len(self.emitted) - 1
-        main.crop(min(wanted, main.length))
-        if helper is None:
-            return
-        if helper.length > wanted:
-            helper.crop(wanted)
-        elif helper.length < wanted:
-            missing = wanted - helper.length
-            helper.step(tuple(self.emitted[-1 - missing : -1]))
+        for session in (main, helper):
+            if session is not None and session.length > wanted:
+                session.crop(wanted)

@@ -14,7 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from pcg.errors import PcgError
@@ -79,13 +81,24 @@ class AcousticGroups:
             torch.arange(self.vocab_size, device=self.indices.device), self.sizes
         )
 
-    def gather(self, chosen: list[int]) -> tuple[Tensor, Tensor]:
-        """Members of several groups end to end, and each one's place in ``chosen``."""
-        bounds, device = self._bounds, self.indices.device
-        parts = [self.indices[bounds[k] : bounds[k + 1]] for k in chosen]
-        sizes = torch.tensor([len(part) for part in parts], device=device)
-        owner = torch.repeat_interleave(torch.arange(len(parts), device=device), sizes)
-        return torch.cat(parts).long(), owner
+    @cached_property
+    def flat(self) -> NDArray[np.int32]:
+        """``indices`` on the CPU: labels are drawn there, wherever the rows lie."""
+        return np.asarray(self.indices.cpu().numpy())
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """``weights`` on the CPU."""
+        return np.asarray(self.weights.cpu().numpy())
+
+    def gather(
+        self, chosen: list[int]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """(members of several groups end to end, their starts, their sizes), on the CPU."""
+        bounds, flat = self._bounds, self.flat
+        members = np.concatenate([flat[bounds[k] : bounds[k + 1]] for k in chosen], dtype=np.int64)
+        sizes = np.array([bounds[k + 1] - bounds[k] for k in chosen], dtype=np.int64)
+        return members, sizes.cumsum() - sizes, sizes
 
     def stats(self) -> dict[str, float]:
         """Sizes over speech codes: mean, median, largest, share of singletons."""

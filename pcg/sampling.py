@@ -15,8 +15,6 @@ from torch import Tensor
 from pcg.errors import PcgError
 
 _PARTIAL_TOP_P = 1024
-_BLOCK = 256
-_BELOW_ONE = 1 - 2**-53
 
 
 @dataclass(frozen=True)
@@ -82,40 +80,15 @@ def pick(weights: Tensor, points: Tensor) -> Tensor:
     """Ids ``(..., n)`` int64 at ``points`` ``(..., n)`` in [0, 1) of the rows ``(..., V)``.
 
     Inverse of the cumulative sum in float64: a uniform point gives an id in proportion to its
-    weight, which need not sum to 1. An id of weight zero is never returned. One long row is
-    searched in two steps, by blocks and then inside the block, which reads it only once.
+    weight, which need not sum to 1. An id of weight zero is never returned.
     """
-    if weights.ndim == 1 and len(weights) >= 4 * _BLOCK:
-        return _pick_by_blocks(weights, points)
     edges = weights.cumsum(-1, dtype=torch.float64)
     ids = torch.searchsorted(edges, points * edges[..., -1:], right=True)
-    return _possible(weights, ids.clamp_(max=weights.shape[-1] - 1))
-
-
-def _possible(weights: Tensor, ids: Tensor) -> Tensor:
-    """``ids``, with the likeliest id in place of impossible ones (rounding at a row's end)."""
+    ids = ids.clamp_(max=weights.shape[-1] - 1)
     impossible = weights.gather(-1, ids) <= 0
-    if bool(impossible.any()):
+    if bool(impossible.any()):  # rounding at a row's end
         ids = torch.where(impossible, weights.argmax(-1, keepdim=True), ids)
     return ids
-
-
-def _pick_by_blocks(weights: Tensor, points: Tensor) -> Tensor:
-    whole = len(weights) // _BLOCK * _BLOCK
-    table, rest = weights[:whole].view(-1, _BLOCK), weights[whole:]
-    sums = torch.cat([table.sum(1), rest.sum()[None]])
-    edges = sums.cumsum(0, dtype=torch.float64)
-    points = points * edges[-1]
-    found = torch.searchsorted(edges, points, right=True).clamp_(max=len(sums) - 1)
-    within = ((points - (edges[found] - sums[found])) / sums[found]).clamp_(0.0, _BELOW_ONE)
-    inside = torch.where(found < len(table), found, 0)
-    ids = pick(table[inside], within[:, None])[:, 0] + found * _BLOCK
-    if len(rest):
-        last = (
-            pick(rest[None], within[None])[0] if bool((rest > 0).any()) else torch.zeros_like(ids)
-        )
-        ids = torch.where(found < len(table), ids, last + whole)
-    return _possible(weights, ids.clamp_(max=len(weights) - 1))
 
 
 def draw(probs: Tensor, generator: torch.Generator) -> Tensor:

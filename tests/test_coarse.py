@@ -45,6 +45,8 @@ def test_every_form_of_the_coarse_row_agrees(case: Case) -> None:
     rows = both[:, None].expand(2, case.size, case.size)
     pairs = torch.tensor(coarse_pairs(*rows, groups, ids), dtype=torch.float64)
     assert torch.allclose(pairs, every, atol=1e-15)
+    alone = torch.tensor(coarse_pairs(*both, groups, ids), dtype=torch.float64)
+    assert torch.allclose(alone, every, atol=1e-15)
     assert coarse_probs(case.draft, groups, torch.tensor([0, 0])).shape == (2,)
 
 

@@ -110,12 +110,11 @@ def test_caches_hold_what_was_committed(name: str, lookahead: int) -> None:
         emitted += one.emitted
         assert one.start == len(emitted) - len(one.emitted)
         assert len(one.drafted) <= lookahead
-        whole = bool(one.drafted) and one.verdict.accepted == len(one.drafted)
-        for session in target.sessions + draft.sessions:
-            lag = int(whole and session in draft.sessions and one.emitted[-1:] != one.drafted[-1:])
-            assert session.length in {3 + len(emitted) - 1, 3 + len(emitted) - 1 - lag}
-            assert session.ids == emitted[: session.length - 3]
-        assert all(session.length == 3 + len(emitted) - 1 for session in target.sessions)
+        kept_whole = len(one.emitted) == len(one.drafted) + 1 and bool(one.drafted)
+        for session in target.sessions:
+            assert session.ids == emitted[:-1]
+        for session in draft.sessions if one.drafted else ():  # else it had nothing to do
+            assert session.ids == emitted[: len(emitted) - 1 - kept_whole]
     assert all(session.closed for session in target.sessions + draft.sessions)
     assert len(target.sessions) == 1
     assert len(draft.sessions) == (name != "target" and lookahead > 0)
@@ -165,7 +164,9 @@ def test_closing_after_any_round_closes_both_caches(after: int) -> None:
     assert len(target.sessions) == (after > 0)
     if spoken:
         emitted = [token for one in spoken for token in one.emitted]
-        assert target.sessions[0].ids == draft.sessions[0].ids == emitted[:-1]
+        assert target.sessions[0].ids == emitted[:-1]
+        read = draft.sessions[0].ids
+        assert read == emitted[: len(read)] and len(read) >= len(emitted) - 2
     assert spoken == [] or spoken[-1].finished is None
 
 

@@ -35,7 +35,7 @@ def test_rows_are_those_that_were_judged() -> None:
 def test_adaptive_lookahead_stays_within_its_bounds() -> None:
     quiet = Toy(1, end=-50.0)
     adaptive = AdaptiveLookahead(1, 6, 3)
-    rounds = list(speak("pcg", 0, 60, target=quiet, draft=quiet, adaptive=adaptive))
+    rounds = list(speak("pcg", 0, 200, target=quiet, draft=quiet, adaptive=adaptive))
     drafted = [len(one.drafted) for one in rounds[1:-1]]
     assert max(drafted) == 6, "a perfect draft is asked for more"
     assert all(1 <= count <= 6 for count in drafted)

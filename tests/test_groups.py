@@ -127,10 +127,11 @@ def test_sizes() -> None:
 
 def test_several_groups_at_once() -> None:
     groups = AcousticGroups.from_table(table(), 0.3)
-    members, owner = groups.gather([5, 0, 5])
-    wanted = [groups.members(k) for k in (5, 0, 5)]
-    assert members.tolist() == torch.cat(wanted).tolist()
-    assert owner.tolist() == [i for i, one in enumerate(wanted) for _ in one]
+    members, starts, sizes = groups.gather([5, 0, 5])
+    wanted = [groups.members(k).tolist() for k in (5, 0, 5)]
+    assert members.tolist() == [one for part in wanted for one in part]
+    assert sizes.tolist() == [len(part) for part in wanted]
+    assert starts.tolist() == [0, len(wanted[0]), len(wanted[0]) + len(wanted[1])]
 
 
 def test_files_come_back_as_they_were(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pcg.acceptance.rule import Judgement, Parameter, RuleSpec, Verdict, check_rows, safe_ratio
-from pcg.coarse import MAX_TRIALS, TRIALS_A_BATCH, coarse_pairs, draw_labels, thin
+from pcg.coarse import MAX_TRIALS, TRIALS_A_BATCH, coarse_pairs, draw_labels, take, thin
 from pcg.errors import PcgError
 from pcg.groups import AcousticGroups
 from pcg.randomness import Randomness, as_randomness
@@ -66,10 +67,8 @@ def _weigh(
         return []
     labels = draw_labels(draft_ids, groups, randomness)
     coarse = coarse_pairs(draft_probs, target_probs, groups, labels)
-    tokens = torch.tensor(draft_ids, device=target_probs.device)[:, None]
-    own = [
-        rows[: len(tokens)].gather(1, tokens)[:, 0].tolist() for rows in (draft_probs, target_probs)
-    ]
+    places = np.arange(len(labels)) * target_probs.shape[-1] + draft_ids
+    own = [take(rows, places).tolist() for rows in (draft_probs, target_probs)]
     return list(zip(draft_ids, labels, *own, *coarse, strict=True))
 
 

@@ -141,10 +141,10 @@ def check_rows(
         raise PcgError("Draft and target must give rows over the same vocabulary.")
     if count and (min(draft_ids) < 0 or max(draft_ids) >= target_probs.shape[-1]):
         raise PcgError("A drafted id lies outside the vocabulary of the rows.")
-    sums = target_probs.sum(-1)
+    sums: list[float] = target_probs.sum(-1).tolist()
     if count:
-        sums = torch.cat([sums, draft_probs.sum(-1)])
-    if not bool(((sums - 1).abs() < 1e-3).all()):
+        sums += draft_probs.sum(-1).tolist()
+    if not all(abs(total - 1) < 1e-3 for total in sums):
         raise PcgError("A row is not a probability distribution: it must be finite and sum to 1.")
     if groups is not None and groups.vocab_size != target_probs.shape[-1]:
         raise PcgError(

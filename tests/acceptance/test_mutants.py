@@ -21,15 +21,13 @@ from tests.acceptance.laws import check_grouped, judged
 MUTANTS = {
     "residual of tokens instead of groups": (
         coarse,
-        "draft, target = coarse_pairs(\n"
-        "            draft_probs.expand(shape), target_probs.expand(shape), groups, labels\n"
-        "        )",
+        "draft, target = coarse_pairs(draft_probs, target_probs, groups, labels)",
         "draft, target = draft_probs[tokens].tolist(), target_probs[tokens].tolist()",
     ),
     "the equal split forgotten": (
         coarse,
-        "mass = mass * groups.weights[members]",
-        "mass = mass.double()",
+        "shares, places = groups.shares[members], members",
+        "shares, places = np.ones(len(members)), members",
     ),
     "always a token's first group": (
         coarse,
