@@ -63,7 +63,7 @@ def test_labels_follow_the_coarse_row(case: Case) -> None:
 def test_thinning_has_the_residuals_law(trials: int) -> None:
     """Whatever the cap, labels follow (Q_c - P_c)+ / Z, and a token its label's share of Q."""
     seen = 0
-    for case in SMALL if trials < 2 else SMALL[::4]:
+    for case in SMALL if trials < 2 else SMALL[::6]:
         wanted, mass = residual_law(case)
         if mass < 1e-12:
             continue
@@ -80,12 +80,12 @@ def test_thinning_has_the_residuals_law(trials: int) -> None:
         for (k, t), probability in law.items():
             share = case.target[t] * case.groups.weights[t] / coarse[k]
             assert probability == pytest.approx(float(wanted[k] * share), abs=EXACT), case.name
-    assert seen > 20
+    assert seen > 15
 
 
 def test_trials_are_geometric_with_the_residuals_mass() -> None:
     """The j-th trial is the first to pass with (1 - Z)^(j - 1) Z, so the mean is 1 / Z."""
-    for case in SMALL:
+    for case in [one for one in SMALL if len(one.groups.indices) <= 7][::2]:
         _, mass = residual_law(case)
         law = law_of(lambda choices, case=case: _count(case, choices, 2))
         assert law.get(1, 0.0) == pytest.approx(mass, abs=EXACT), case.name
