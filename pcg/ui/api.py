@@ -21,6 +21,9 @@ from pcg.ui.trace_view import plain
 from pcg.ui.visitor import Run, Visitor
 
 NO_LIMIT_SEED = -1
+# What values of the wrong type or shape raise; the guard has logged which.
+WRONG_FORM = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
+FORM = "A value has the wrong type or form: see this endpoint's description."
 
 
 def _speak(
@@ -203,5 +206,7 @@ def _shown(fn: Callable[..., Any]) -> Callable[..., Any]:
                 return fn(*args, **kwargs)
         except PcgError as error:
             raise gr.Error(str(error), print_exception=False) from error
+        except WRONG_FORM as error:
+            raise gr.Error(FORM, print_exception=False) from error
 
     return call
