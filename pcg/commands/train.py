@@ -15,7 +15,18 @@ from typing import Any
 
 from pcg.errors import PcgError
 
-STEPS = ("corpus", "codec", "decoder", "tokens", "durations", "target", "draft", "assets", "all")
+STEPS = (
+    "corpus",
+    "codec",
+    "decoder",
+    "tokens",
+    "durations",
+    "target",
+    "draft",
+    "assets",
+    "card",
+    "all",
+)
 MINUTES = {"codec": 60.0, "decoder": 40.0, "durations": 3.0, "target": 120.0, "draft": 12.0}
 
 
@@ -147,6 +158,14 @@ def _assets(args: argparse.Namespace) -> Any:
     return assemble(_parts(args), out, args.work / "corpus", args.theta, atlas=not args.small)
 
 
+def _card(args: argparse.Namespace) -> Any:
+    from pcg.training.card import write_card
+
+    if args.small:
+        return None
+    return len(write_card())
+
+
 _RUN: dict[str, Callable[[argparse.Namespace], Any]] = {
     "corpus": _corpus,
     "codec": _codec,
@@ -156,4 +175,5 @@ _RUN: dict[str, Callable[[argparse.Namespace], Any]] = {
     "target": _target,
     "draft": _draft,
     "assets": _assets,
+    "card": _card,
 }
