@@ -22,7 +22,12 @@
         card("sizes", "Tokens in a group", "Mean over all speech tokens."),
         card("quality", "What it costs", "Measured over a set of sentences, with 95 % intervals.")));
     root.append(blank, body);
-    const near = (list) => { if (!list) return null; let best = 0; value.thetas.forEach((t, i) => { if (Math.abs(t - theta) < Math.abs(value.thetas[best] - theta)) best = i; }); return list[best]; };
+    const near = (list) => {                 // linear between the two thetas around the slider
+      if (!list) return null;
+      const t = value.thetas, i = Math.max(1, t.findIndex((x) => x >= theta) < 0 ? t.length - 1 : t.findIndex((x) => x >= theta));
+      const w = PCG.clamp((theta - t[i - 1]) / (t[i] - t[i - 1]), 0, 1);
+      return list[i - 1] === null || list[i] === null ? null : list[i - 1] * (1 - w) + list[i] * w;
+    };
     const set = (t) => { theta = t; slider.value = t; paint(); };
     const line = (y) => value.thetas.map((t, i) => [t, y[i]]);
     const flat = (v) => [[value.thetas[0], v], [value.thetas[value.thetas.length - 1], v]];

@@ -19,8 +19,8 @@ from pcg.ui.trace_view import number
 from pcg.ui.visitor import Run, Visitor
 
 RESULTS = Path(__file__).resolve().parents[2] / "assets" / "results"
-MOST_THETAS = 41
-MOST_ROWS = 96
+MOST_THETAS = 21
+MOST_ROWS = 64
 SSD_BETA = 0.4
 
 
@@ -49,11 +49,13 @@ def value(visitor: Visitor) -> dict[str, Any]:
     except PcgError as error:
         return {"error": str(error)}
     run = visitor.newest(drafted=True)
+    if run is not None and "curves" not in run.figures:
+        run.figures["curves"] = curves(run, thetas)
     return {
         "thetas": thetas,
         "sizes": sizes,
         "theta": float(runtime.model().default_theta),
-        "last": curves(run, thetas) if run else {},
+        "last": run.figures["curves"] if run else {},
         "quality": quality_series(),
     }
 
