@@ -203,6 +203,7 @@ class NestedGroups:
         units = [_unit(table[at : at + block]) for at in blocks] if count <= 16 * block else None
         for i, row in enumerate(blocks):
             left = units[i] if units else _unit(table[row : row + block])
+            strip: list[tuple[Tensor, Tensor, Tensor]] = []
             for j, column in enumerate(blocks):
                 if column < row:
                     continue
@@ -212,10 +213,12 @@ class NestedGroups:
                 if row == column:
                     found &= torch.ones_like(found).triu(1)
                 a, b = found.nonzero(as_tuple=True)
-                parts.append(((a + row).int().cpu(), (b + column).int().cpu(), cosine[a, b].cpu()))
+                strip.append(((a + row).int().cpu(), (b + column).int().cpu(), cosine[a, b].cpu()))
+            # few long pieces: thousands of short ones would pin the allocator's freed tiles
+            parts.append(_joined(strip))
             if progress:
                 progress((i + 1) / len(blocks))
-        first, second, cosines = (torch.cat(list(part)) for part in zip(*parts, strict=True))
+        first, second, cosines = _joined(parts)
         return cls(
             first,
             second,
@@ -361,3 +364,8 @@ def _unit(rows: Tensor) -> Tensor:
     rows = rows.float()
     length = rows.norm(dim=1, keepdim=True)
     return torch.where(length > 0, rows / length.clamp(min=1e-20), torch.zeros_like(rows))
+
+
+def _joined(parts: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
+    first, second, cosines = (torch.cat(list(part)) for part in zip(*parts, strict=True))
+    return first, second, cosines
