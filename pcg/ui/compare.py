@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
+import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
@@ -16,7 +17,7 @@ from pcg.serving.guard import guard
 from pcg.ui import bundle, inputs, running, runtime, voice_input, watch
 from pcg.ui.components.picker import RulePicker
 from pcg.ui.components.player import Player
-from pcg.ui.visitor import Visitor
+from pcg.ui.visitor import Run, Visitor
 
 EXAMPLES = (
     "The rain had stopped, and the street was quiet.",
@@ -24,6 +25,8 @@ EXAMPLES = (
     "Please call me back before seven o'clock.",
 )
 EMPTY = "Press “Speak” and every rule says the same text here, one lane each."
+LOG = logging.getLogger("pcg.ui")
+Prepared = tuple[inputs.Choices, Any, list[Run]]
 LINK_JS = """(text, rules, lookahead, temperature, top_p, top_k, seed, voice) => {
   const q = new URLSearchParams();
   const put = (k, v) => q.set(k, typeof v === 'string' ? v : JSON.stringify(v));
@@ -170,19 +173,46 @@ def run_comparison(
     request: gr.Request,
 ) -> Iterator[tuple[Any, ...]]:
     """Run the rules; yields (visitor, board, timeline, status, seed, download)."""
+
+    def prepare() -> Prepared:
+        used = seed if lock else inputs.new_seed()
+        choices = inputs.check(text, rules, lookahead, temperature, top_p, top_k, used)
+        return choices, voice_input.read(voice_name, recording, transcript), []
+
+    yield from _stream(visitor, prepare, request)
+
+
+def run_theta(
+    visitor: Visitor, rules: list[dict[str, Any]], request: gr.Request
+) -> Iterator[tuple[Any, ...]]:
+    """Run only the newest rule of the picker beside the last comparison, with its settings."""
+
+    def prepare() -> Prepared:
+        if visitor.choices is None:
+            raise PcgError("Speak something first: then a theta can be heard beside it.")
+        chosen = inputs.check_rules(rules[-1:])
+        before = [run for name in visitor.compared if (run := visitor.find(name))]
+        before = before[-(runtime.limits().max_rules - 1) :]
+        return replace(visitor.choices, rules=chosen), visitor.voice, before
+
+    yield from _stream(visitor, prepare, request)
+
+
+def _stream(
+    visitor: Visitor, prepare: Callable[[], Prepared], request: gr.Request
+) -> Iterator[tuple[Any, ...]]:
     skip = gr.skip()
-    session = request.session_hash if request else None
-    event = runtime.stop_event(session)
+    event = runtime.stop_event(request.session_hash if request else None)
     stack = ExitStack()
+    seed: Any = skip
     try:
         stack.enter_context(guard()("compare", request))
-        seed = seed if lock else inputs.new_seed()
-        choices = inputs.check(text, rules, lookahead, temperature, top_p, top_k, seed)
-        voice = voice_input.read(voice_name, recording, transcript)
+        choices, voice, before = prepare()
+        seed = choices.seed
         began = time.monotonic()
-        status = f"<p class='pcg-muted'>Seed {choices.seed}, the same for every rule.</p>"
+        status = f"<p class='pcg-muted'>Seed {seed}, the same for every rule.</p>"
         page = None
-        for page in running.run_all(choices, voice, visitor, event.is_set):
+        for page in running.run_all(choices, voice, visitor, event.is_set, before):
             yield skip, page.board(), page.watch(), status, seed, skip
         assert page is not None
         shown = running.run_timeline(watch.shown_first(visitor))
@@ -191,14 +221,20 @@ def run_comparison(
             for measured in running.measure(page, visitor, voice, event.is_set):
                 yield visitor, measured.board(), skip, status, seed, skip
         runs = [run for lane in page.lanes if (run := visitor.find(lane.id))]
-        made = bundle.comparison_zip(runs, choices.as_dict() | {"voice": voice_name})
-        took = time.monotonic() - began
+        ready = skip
+        if runs:
+            facts = choices.as_dict() | {"voice": voice.name}
+            ready = gr.update(value=bundle.comparison_zip(runs, facts), interactive=True)
         word = "Stopped" if event.is_set() else "Done"
-        status = f"<p class='pcg-muted'>{word} after {took:.1f} s. Seed {choices.seed}.</p>"
-        ready = gr.update(value=made, interactive=True)
+        took = time.monotonic() - began
+        status = f"<p class='pcg-muted'>{word} after {took:.1f} s. Seed {seed}.</p>"
         yield visitor, page.board(), shown, status, seed, ready
     except PcgError as error:
         yield skip, skip, skip, _sentence(str(error), bad=True), seed, skip
+    except Exception:
+        LOG.exception("a comparison failed")
+        sorry = "Something went wrong on the server; try again, and tell us if it stays so."
+        yield skip, skip, skip, _sentence(sorry, bad=True), seed, skip
     finally:
         event.set()
         stack.close()

@@ -104,9 +104,7 @@ def _wire_runs(page: gr.Blocks, tabs: gr.Tabs, visitor: gr.State, p: SimpleNames
         run = chosen.then(compare.run_comparison, [visitor, *c.settings()], outputs, **heavy)
         _after_run(run, visitor, p)
     hear = p.tune.hear_theta(tune_rules, [c.rules], [c.rules, tabs], **PRIVATE)
-    _after_run(
-        hear.success(compare.run_comparison, [visitor, *c.settings()], outputs, **heavy), visitor, p
-    )
+    _after_run(hear.success(compare.run_theta, [visitor, c.rules], outputs, **heavy), visitor, p)
     s = p.stress
     s.run.click(
         stress.swap_run,

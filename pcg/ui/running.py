@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,21 +104,24 @@ def run_all(
     voice: Any,
     visitor: Visitor,
     should_stop: Callable[[], bool],
-    *,
-    lanes: list[Lane] | None = None,
-    earlier: list[dict[str, Any]] | None = None,
+    before: Sequence[Run] = (),
 ) -> Iterator[Page]:
     """Let the rules take turns; yields the page at most every `UPDATE_SECONDS`.
 
-    Finished runs go to `visitor`. A stop request ends the speaking rule at its next round and
-    keeps what was said. Errors of one rule are shown in its lane and do not stop the others.
+    Finished runs go to `visitor`; those of `before` keep their lanes above the new ones. A stop
+    request ends the speaking rule at its next round and keeps what was said. Errors of one rule
+    are shown in its lane and do not stop the others.
     """
     model = runtime.model()
-    page = Page(lanes if lanes is not None else make_lanes(choices, visitor))
-    visitor.start_comparison()
-    done: list[Run] = []
+    fresh = make_lanes(choices, visitor)
+    page = Page([*(lane_of(run) for run in before), *fresh])
+    visitor.choices, visitor.voice = choices, voice
+    visitor.compared = [lane.id for lane in page.lanes]
+    if not before:
+        visitor.start_comparison()
+    done = list(before)
     yield page
-    for lane in page.lanes:
+    for lane in fresh:
         if should_stop():
             lane.state, lane.message = "stopped", "not started"
             continue
@@ -130,6 +133,14 @@ def run_all(
         yield page
     page.live = None
     yield page
+
+
+def lane_of(run: Run) -> Lane:
+    """The finished lane of an earlier run."""
+    label, detail = rule_label(run.rule, run.params)
+    return Lane(
+        run.id, run.rule, run.params, label, detail, "done", 1.0, "", final_stats(run), run.file
+    )
 
 
 def _run_one(
@@ -304,7 +315,7 @@ def measure(page: Page, visitor: Visitor, voice: Any, stop: Callable[[], bool]) 
         return
     for lane in page.lanes:
         run = visitor.find(lane.id)
-        if run is None or not len(run.audio) or stop():
+        if run is None or not len(run.audio) or "wer" in run.figures or stop():
             continue
         run.figures |= take_measures(run, voice)
         lane.stats = final_stats(run)

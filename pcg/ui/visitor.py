@@ -41,6 +41,9 @@ class Visitor:
 
     runs: list[Run] = field(default_factory=list)
     counter: int = 0
+    compared: list[str] = field(default_factory=list)  # runs on the board now
+    choices: Any = None  # the last comparison's checked inputs
+    voice: Any = None  # and its voice prompt
 
     def next_id(self) -> str:
         """A name for the next run, unique for this visitor."""
