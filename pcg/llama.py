@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pcg.matrices import Matrix, make_matrix
+from pcg.matrices import INT8_FROM, Matrix, make_matrix
 
 Cache = list[Tensor]  # a layer each: (2 * kv_heads, capacity, head_dim), keys then values
 MASK_ROWS = 32  # masks of calls up to this many rows are kept
@@ -109,6 +109,12 @@ class Llama:
 
     def release(self, cache: Any) -> None:
         """A request is over; nothing is kept of its cache."""
+
+    def large_share(self) -> float:
+        """Share of the weights that lie in matrices large enough for int8."""
+        matrices = [m for x in self.layers for m in (x.qkv, x.out, x.gate_up, x.down)]
+        sizes = [m.bytes // self.embedding.element_size() for m in [*matrices, self.head]]
+        return sum(size for size in sizes if size >= INT8_FROM) / sum(sizes)
 
     def bytes(self) -> int:
         """Memory of the weights in bytes; a table shared by input and head is counted twice."""

@@ -191,7 +191,22 @@ def test_unknown_architectures_run_on_transformers(tmp_path):
 def test_auto_chooses_a_type_and_says_so(folder):
     model = load_speech_lm(folder, "cpu", "auto")
     assert model.dtype in ("float32", "int8", "bfloat16")
-    assert "chosen by timing" in model.notes[-1]
+    assert "chosen by timing" in model.notes[-1] or "float32" in model.notes[-1]
+
+
+def test_auto_times_int8_where_it_serves_most_weights(folder, monkeypatch):
+    from pcg import loading, matrices
+
+    monkeypatch.setattr("pcg.llama.INT8_FROM", 1000)
+    monkeypatch.setattr(matrices, "INT8_FROM", 1000)
+    monkeypatch.setattr(loading, "has_fast_bf16", lambda: False)
+    quick = {"float32": 1.0, "int8": 0.5}
+    monkeypatch.setattr(
+        loading.SpeechLM, "step_seconds", lambda self, *a, **k: quick[self.dtype]
+    )
+    assert load_speech_lm(folder, "cpu", "auto").dtype == "int8"
+    quick["int8"] = 0.9
+    assert load_speech_lm(folder, "cpu", "auto").dtype == "float32"
 
 
 def test_a_folder_without_weights_is_one_sentence(tmp_path):
