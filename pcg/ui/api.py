@@ -195,6 +195,11 @@ def register() -> None:
         gr.api(_shown(fn), api_name=fn.__name__, **options)
 
 
+def _short(sentence: str, most: int = 300) -> str:
+    """A sentence that quotes what was sent, without all of it."""
+    return sentence if len(sentence) <= most else f"{sentence[: most - 2]} …"
+
+
 def _shown(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The same endpoint with `PcgError` as the sentence the caller sees."""
     from functools import wraps
@@ -205,7 +210,7 @@ def _shown(fn: Callable[..., Any]) -> Callable[..., Any]:
             with guard()(fn.__name__, LocalContext.request.get(None)):
                 return fn(*args, **kwargs)
         except PcgError as error:
-            raise gr.Error(str(error), print_exception=False) from error
+            raise gr.Error(_short(str(error)), print_exception=False) from error
         except WRONG_FORM as error:
             raise gr.Error(FORM, print_exception=False) from error
 

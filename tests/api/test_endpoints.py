@@ -19,7 +19,7 @@ START_UP_SECONDS = 12.0
 
 @pytest.fixture(scope="module")
 def client(page: tuple[str, StartUp]) -> Client:
-    return Client(page[0], verbose=False)
+    return Client(page[0], verbose=False, httpx_kwargs={"timeout": 180})
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,8 @@ def test_a_thousand_hostile_requests(page: tuple[str, StartUp]) -> None:
         outcome, words = call(url, name, data)
         outcomes[outcome] += 1
         said = words.get("error") if isinstance(words, dict) else words
-        if outcome == "refused" and not said:
+        stolen = FILE in data or [FILE] in data  # refused by the framework, before any of our code
+        if outcome == "refused" and not said and not stolen:
             unclear.append(f"{name}({str(data)[:120]})")
 
     with ThreadPoolExecutor(8) as pool:
