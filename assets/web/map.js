@@ -110,7 +110,7 @@
       side.replaceChildren(
         el("h2", { text: `Token s_${chosen}` }), el("p", { class: "pcg-muted map-note", text: `Its group holds ${reply.size} token${reply.size === 1 ? "" : "s"} at theta ${fixed(theta, 3)}.` }),
         el("dl", { class: "pcg-dl" }, facts.map(([k, v, c]) => [el("dt", { text: k }), el("dd", { text: Number.isFinite(v) ? `${c.digits === 0 ? v.toFixed(0) : fixed(v, c.digits ?? 2)} ${c.unit}` : "–" })])),
-        el("div", { class: "learn-nav" }, el("button", { type: "button", class: "pcg-btn primary", text: "Hear it", onclick: () => hear(chosen) }), el("button", { type: "button", class: "pcg-btn", text: "Clear", onclick: () => { chosen = null; group = []; say(); draw(); } })),
+        el("div", { class: "learn-nav" }, el("button", { type: "button", class: "pcg-btn primary", text: "Hear it", title: "Three times in a row, inside a stretch of a bundled voice", onclick: () => hear(chosen) }), el("button", { type: "button", class: "pcg-btn", text: "Clear", onclick: () => { chosen = null; group = []; say(); draw(); } })),
         el("ol", { class: "map-members", "aria-label": "Members by cosine" }, reply.members.slice(0, 60).map((m) => el("li", {},
           el("button", { type: "button", class: "map-hear", "aria-label": `Hear token ${m.id}`, onclick: () => hear(m.id), text: "▶" }),
           el("button", { type: "button", class: "map-go", onclick: () => pick(m.id), text: `s_${m.id}` }), el("i", { style: { width: `${Math.max(2, 100 * m.cos)}%` } }), el("b", { text: fixed(m.cos, 3) })))),

@@ -12,6 +12,7 @@ import gradio as gr
 from pcg.errors import PcgError
 from pcg.ui import runtime
 
+NOT_SHOWN = ("codec", "n_codes", "default_theta", "prompts", "name")
 METHOD = """
 ## What this page shows
 
@@ -23,7 +24,7 @@ checking decides how many guesses survive, and what the result is worth:
 |---|---|---|
 | exact (SD) | `u < Q/P` | every token has the target's own probabilities |
 | lenient (SSD) | `u < min(1, Q/P) + beta` | none |
-| group (PCG) | `u · P_c < Q_c` for the token's sound | each step, each *sound* has the target's |
+| group (PCG) | `u · P_c < Q_c`, its sound | each *sound* has the target's own probabilities |
 
 **P** is the draft's probability, **Q** the target's, **P_c** and **Q_c** those of a group of tokens
 that sound alike (cosine of their embeddings above **theta**), each token's share split equally
@@ -64,14 +65,17 @@ def facts() -> str:
     except (PcgError, ImportError) as error:
         return f"<p class='pcg-note bad'>{html.escape(str(error))}</p>"
     rows: list[tuple[str, Any]] = [("voice model", model.name)]
-    rows += [(key.replace("_", " "), text) for key, text in (model.card or {}).items()]
+    shown = {k: v for k, v in (model.card or {}).items() if k not in NOT_SHOWN}
+    rows += [(key.replace("_", " "), text) for key, text in shown.items()]
     codec = model.codec
     rate = codec.sample_rate / codec.hop
     rows.append(("codec", f"{codec.name}: {codec.n_codes:,} codes, {rate:g} tokens a second"))
     rows.append(("default theta", f"{model.default_theta:g}"))
     measured = model.measured or {}
-    rows += [(f"measured {key}", value) for key, value in measured.items()]
-    rows += [("device", runtime.settings().device), ("machine", machine())]
+    rows += [
+        (f"measured {key.replace(chr(95), chr(32))}", value) for key, value in measured.items()
+    ]
+    rows.append(("machine", machine()))
     items = "".join(
         f"<dt>{html.escape(str(key))}</dt><dd>{html.escape(_words(text))}</dd>"
         for key, text in rows

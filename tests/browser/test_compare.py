@@ -96,7 +96,7 @@ def test_stop_ends_within_a_round_and_the_next_run_works(visit: Open) -> None:
     began = time.monotonic()
     tab.click("#stop")
     tab.wait_for_function("() => document.querySelector('#status').innerText.includes('Stopped')")
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 30  # one round and the page; slack for a busy machine
     tab.fill("#text textarea", "Again.")
     speak(tab)
     assert "Done" in tab.inner_text("#status")
