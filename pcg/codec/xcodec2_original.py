@@ -47,14 +47,20 @@ def load_original(source: str | Path) -> Any:
         PcgError: when there is no ``model.safetensors``, or a weight is missing after conversion.
     """
     from safetensors.torch import load_file
+
+    return model_of(load_file(_weights_file(source)), str(source))
+
+
+def model_of(original: Mapping[str, Tensor], source: str) -> Any:
+    """An ``Xcodec2Model`` with original weights; PcgError where one is missing."""
     from transformers import Xcodec2Model
 
     from pcg.codec.xcodec2 import refuse_gaps
 
-    weights = convert(load_file(_weights_file(source)))
+    weights = convert(original)
     model = Xcodec2Model(config_for(weights))
     report = model.load_state_dict(weights, strict=False)
-    refuse_gaps(report.missing_keys, str(source))
+    refuse_gaps(report.missing_keys, source)
     return model
 
 
