@@ -49,7 +49,7 @@ class Tally:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, action: str, outcome: str, took: float, words: str = "") -> None:
-        """Count one request; `outcome` is ok, refused, cancelled or failed."""
+        """Count one request; `outcome` is ok, refused, cancelled, late (no answer in time) or failed."""
         with self.lock:
             self.outcomes[f"{action}: {outcome}"] += 1
             self.outcomes[outcome] += 1
@@ -167,6 +167,7 @@ class VisitorLoop:
             except Exception as error:
                 words = str(error)
                 outcome = "refused" if is_sentence(words) else "failed"
+                outcome = "late" if words == "timed out" else outcome
                 words = f"{type(error).__name__}: {words}" if outcome == "failed" else words
             self.tally.add(action, outcome, time.monotonic() - began, words)
             time.sleep(self.random.uniform(0.1, 1.5))
@@ -176,7 +177,7 @@ class VisitorLoop:
         from gradio_client import Client
 
         if self.client is None or action == "reload":
-            self.client = Client(self.url, verbose=False)
+            self.client = Client(self.url, verbose=False, httpx_kwargs={"timeout": 300})
         text, seed = self.random.choice(WORDS), self.random.randrange(3)
         if action == "say":
             rule = self.random.choice(("sd", "pcg"))
@@ -279,6 +280,7 @@ def _report(
         },
         "active_at_end": last["active"],
         "cores": os.cpu_count(),
+        "load_average": [round(value, 1) for value in os.getloadavg()],
     }
 
 
