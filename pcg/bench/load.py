@@ -49,7 +49,7 @@ class Tally:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, action: str, outcome: str, took: float, words: str = "") -> None:
-        """Count a request: ok, refused, cancelled, late (no answer in time) or failed."""
+        """Count one request: ok, refused, cancelled, late (no answer in time) or failed."""
         with self.lock:
             self.outcomes[f"{action}: {outcome}"] += 1
             self.outcomes[outcome] += 1
