@@ -130,7 +130,9 @@
       if (scrollTo) scroll.scrollLeft = PCG.clamp(scroll.scrollLeft, item.at * CW - scroll.clientWidth + 60, Math.max(0, item.at * CW - 60));
       paintWave();
     }
-    function hear(item) {
+    async function hear(item) {
+      const url = value.file && value.file.url;
+      if (!buffer && url) buffer = await PCG.loadAudio(url).catch(() => null);
       if (!buffer) return;
       const step = value.header.hop / value.header.sample_rate, t = item.at * step, side = Math.max(0, (0.3 - step) / 2);
       PCG.playSlice(buffer, t - side, t + step + side, [t, t + step]);

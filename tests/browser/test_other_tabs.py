@@ -17,10 +17,10 @@ def test_watch_shows_every_round_and_explains_a_token(spoken: Any) -> None:
     spoken.wait_for_selector("#timeline .watch-strip .mark")
     rounds = spoken.locator("#timeline .watch-strip > g").count()
     assert rounds > 3
-    mark = spoken.locator("#timeline .watch-strip > g:last-child .mark").first
+    mark = spoken.locator("#timeline .watch-strip > g:nth-child(2) .mark").first
     mark.click()
     assert len(spoken.inner_text("#timeline .watch-what p")) > 10
-    spoken.wait_for_function("() => window.PCG.lastSnippet?.length > 0.2")
+    spoken.wait_for_function("() => window.PCG.lastSnippet?.length > 0.05")
     heard = spoken.evaluate("() => window.PCG.lastSnippet.length")
     assert heard <= 0.35
 
