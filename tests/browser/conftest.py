@@ -124,9 +124,13 @@ def spoken(chromium: Any, address: str) -> Iterator[Any]:
 
 def speak(tab: Any, timeout: float = 2 * SLOW) -> None:
     """Press Speak and wait until every lane is done."""
+    before = tab.inner_text("#status")
     tab.click("#run")
     tab.wait_for_function(
-        "() => document.querySelector('#status').innerText.match(/Done|Stopped/)", timeout=timeout
+        "before => { const now = document.querySelector('#status').innerText;"
+        " return now !== before && now.match(/Done|Stopped/); }",
+        arg=before,
+        timeout=timeout,
     )
     tab.wait_for_function(
         "() => [...document.querySelectorAll('#board .board-lane')]"
