@@ -124,10 +124,10 @@ def spoken(chromium: Any, address: str) -> Iterator[Any]:
 
 def speak(tab: Any, timeout: float = 2 * SLOW) -> None:
     """Press Speak and wait until every lane is done."""
-    closed = "/Done|Stopped/.test(document.querySelector('#status').innerText)"
+    status = "document.querySelector('#status').innerText"
     tab.click("#run")
-    tab.wait_for_function("() => document.querySelector('#status').innerText.includes('every rule')")
-    tab.wait_for_function(f"() => {closed}", timeout=timeout)
+    tab.wait_for_function(f"() => {status}.includes('every rule')")
+    tab.wait_for_function(f"() => /Done|Stopped/.test({status})", timeout=timeout)
     tab.wait_for_function(
         "() => [...document.querySelectorAll('#board .board-lane')]"
         ".every(l => ['done', 'stopped'].includes(l.dataset.state))"
