@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from pcg.codec import world
 from pcg.codec.bundled import TOKEN_FRAMES, CodecNetwork
 from pcg.phonemes import PHONEMES, phoneme_labels
-from pcg.training.corpus import VOICES, Utterance, load_shard, shards
+from pcg.training.corpus import VOICES, Utterance, training_utterances
 from pcg.training.run import Checkpoint, cosine_rate, progress
 
 Array = npt.NDArray[np.float32]
@@ -123,7 +123,7 @@ def set_normalisation(network: CodecNetwork, crops: FeatureCrops) -> None:
 
 
 def train_codec(
-    corpus: Path, out: Path, work: Path, minutes: float, seed: int = 0, wait_shards: int = 0
+    corpus: Path, out: Path, work: Path, minutes: float, seed: int = 0
 ) -> dict[str, Any]:
     """Trains for ``minutes`` of wall-clock time, resuming from ``work``; writes ``out``.
 
@@ -132,13 +132,13 @@ def train_codec(
     torch.manual_seed(seed)
     shape = {"encoder_width": 256, "decoder_width": 256, "encoder_blocks": 3, "decoder_blocks": 6}
     trainer = CodecTrainer(shape)
-    crops = FeatureCrops(_read(corpus), seed)
+    crops = FeatureCrops(training_utterances(corpus), seed)
     set_normalisation(trainer.network, crops)
     optimiser = torch.optim.AdamW(trainer.parameters(), 2e-3, betas=(0.9, 0.95), weight_decay=0.01)
     checkpoint = Checkpoint(work / "codec.pt", trainer, optimiser)
     step, spent = checkpoint.resume()
     means: dict[str, float] = {}
-    started, last_read = time.monotonic() - spent, time.monotonic()
+    started = time.monotonic() - spent
     while (elapsed := (time.monotonic() - started) / 60) < minutes:
         for group in optimiser.param_groups:
             group["lr"] = cosine_rate(2e-3, step, 200, elapsed / minutes)
@@ -154,15 +154,10 @@ def train_codec(
         if step % 500 == 0:
             checkpoint.save(step, time.monotonic() - started)
             save_codec(trainer.network, shape, out, {"steps": step, "losses": means})
-            if time.monotonic() - last_read > 240 and elapsed / minutes < 0.6:
-                crops, last_read = FeatureCrops(_read(corpus), seed + step), time.monotonic()
+    checkpoint.save(step, time.monotonic() - started)
     report = {"steps": step, "minutes": minutes, "seed": seed, "losses": means}
     save_codec(trainer.network, shape, out, report)
     return report
-
-
-def _read(corpus: Path) -> list[Utterance]:
-    return [utterance for path in shards(corpus) for utterance in load_shard(path)]
 
 
 def save_codec(

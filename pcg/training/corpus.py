@@ -206,6 +206,11 @@ def shards(folder: Path, held_out: bool = False) -> Iterator[Path]:
                 yield file
 
 
+def training_utterances(folder: Path) -> list[Utterance]:
+    """Every utterance a training step may read."""
+    return [utterance for path in shards(folder) for utterance in load_shard(path)]
+
+
 def shard_count(speaker: str) -> int:
     return max(1, SPEAKERS[speaker] // SHARD_UTTERANCES)
 

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -19,7 +18,7 @@ from torch.nn import functional as F
 from pcg.codec import world
 from pcg.codec.bundled import BundledCodec, CodecNetwork
 from pcg.training.codec import FeatureCrops, reconstruction_loss, save_codec
-from pcg.training.corpus import load_shard, shards
+from pcg.training.corpus import training_utterances
 from pcg.training.run import Checkpoint, cosine_rate, progress
 
 BATCH = 10
@@ -64,7 +63,7 @@ def train_decoder(
     torch.manual_seed(seed)
     network = BundledCodec.load(out).network.train()
     shape = _shape(network)
-    crops = FeatureCrops([u for p in shards(corpus) for u in load_shard(p)], seed, heart=0.45)
+    crops = FeatureCrops(training_utterances(corpus), seed, heart=0.45)
     critic = EnvelopeDiscriminator()
     decoder = [
         p
@@ -88,6 +87,7 @@ def train_decoder(
         if step % 200 == 0:
             checkpoint.save(step, time.monotonic() - started)
             save_codec(network, shape, out, {"decoder_steps": step, "losses": means})
+    checkpoint.save(step, time.monotonic() - started)
     report = {"decoder_steps": step, "minutes": minutes, "losses": means}
     save_codec(network, shape, out, report)
     return report
@@ -139,8 +139,3 @@ def _step(
 def _bands(network: CodecNetwork, features: Tensor) -> Tensor:
     bands = slice(0, world.N_BANDS)
     return (features[..., bands] - network.mean[bands]) / network.spread[bands]
-
-
-def band_deviation(real: np.ndarray, made: np.ndarray) -> float:
-    """Ratio of the fine structure (second difference over bands) of ``made`` to ``real``."""
-    return float(np.abs(np.diff(made, 2, axis=1)).mean() / np.abs(np.diff(real, 2, axis=1)).mean())
