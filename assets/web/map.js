@@ -20,7 +20,7 @@
     const slider = el("input", { type: "range", step: 0.005, "aria-label": "theta", oninput: () => { theta = Number(slider.value); out.textContent = fixed(theta, 3); later(); } });
     const out = el("output");
     const find = el("input", { type: "number", min: 0, class: "pcg-select map-find", "aria-label": "Token number", placeholder: "token number" });
-    const form = el("form", { class: "map-form", onsubmit: (e) => { e.preventDefault(); if (find.value !== "") pick(Number(find.value)); } }, find, el("button", { type: "submit", class: "pcg-btn", text: "Show" }));
+    const form = el("form", { class: "map-form", novalidate: "", onsubmit: (e) => { e.preventDefault(); if (find.value !== "") pick(Number(find.value)); } }, find, el("button", { type: "submit", class: "pcg-btn", text: "Show" }));
     const side = el("div", { class: "map-side", "aria-live": "polite" });
     const pathButton = el("button", { type: "button", class: "pcg-btn", text: "Play the utterance's path", onclick: () => (timer ? stopPath() : playPath()) });
     const body = el("div", { class: "map" },

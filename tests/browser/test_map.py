@@ -48,7 +48,7 @@ def test_map_answers_a_click(spoken: Any) -> None:
     time.sleep(0.4)
     spoken.mouse.click(x, y)
     spoken.wait_for_function(
-        "() => document.querySelector('#map .map-side h2').innerText.startsWith('Token s_')"
+        "() => document.querySelector('#map .map-side h2')?.innerText.startsWith('Token s_')"
     )
 
 
