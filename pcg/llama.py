@@ -9,7 +9,7 @@ Architecture: Llama, arXiv 2302.13971; grouped queries, arXiv 2305.13245; RoPE, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -205,7 +205,11 @@ class Llama:
         count = query.shape[0]
         shaped = None if mask is None else mask[None].to(self.dtype)
         mixed = F.scaled_dot_product_attention(
-            query.transpose(0, 1)[None], keys[None], values[None], shaped, scale=1.0,
+            query.transpose(0, 1)[None],
+            keys[None],
+            values[None],
+            shaped,
+            scale=1.0,
             enable_gqa=True,
         )
         return mixed[0].transpose(0, 1).reshape(count, -1)
@@ -217,58 +221,96 @@ def interleaved(weight: Tensor, head_dim: int) -> Tensor:
     return weight.view(heads, 2, head_dim // 2, -1).transpose(1, 2).reshape(weight.shape)
 
 
-def from_transformers(
-    model: Any,
+def from_weights(
+    spec: LlamaSpec,
+    embedding: Tensor,
+    blocks: Iterable[Mapping[str, Tensor]],
+    norm: Tensor,
+    head: Tensor,
+    frequencies: Tensor,
+    *,
+    scaling: float = 1.0,
     head_rows: Sequence[int] | None,
     dtype: torch.dtype,
     device: torch.device,
     int8: bool,
     max_positions: int,
 ) -> Llama:
-    """Take over the weights of a ``LlamaForCausalLM``; its layers are emptied one by one.
+    """A :class:`Llama` of weights as ``LlamaForCausalLM`` names them.
 
     Args:
-        model: in eval mode, on the CPU.
+        spec: the shape.
+        embedding, norm, head: ``(ids, width)`` input table, last norm, ``(ids, width)`` head.
+        blocks: for each layer its weights by name, such as ``mlp.up_proj.weight``; read once.
+        frequencies: ``(head_dim / 2,)`` rotary frequencies.
+        scaling: factor of the rotary embedding.
         head_rows: ids whose scores are wanted, in this order; None for all.
         dtype, device: of the activations.
         int8: keep the matrices in int8 where that is quicker (CPU only).
         max_positions: length of the rotary table.
     """
-    config, body = model.config, model.model
-    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    spec = LlamaSpec(
-        config.hidden_size, config.num_attention_heads, config.num_key_value_heads, head_dim,
-        config.rms_norm_eps,
-    )
     gain = spec.width**0.5 if dtype == torch.float32 else 1.0
 
-    def matrix(weight: Tensor, norm: Tensor | None = None) -> Matrix:
-        folded = weight.float() if norm is None else weight.float() * (norm.float() * gain)
+    def matrix(weight: Tensor, before: Tensor | None = None) -> Matrix:
+        folded = weight.float() if before is None else weight.float() * (before.float() * gain)
         return make_matrix(folded.to(device=device, dtype=dtype).contiguous(), int8)
 
     with torch.no_grad():
-        rotary = body.rotary_emb
-        angles = torch.outer(torch.arange(max_positions).float(), rotary.inv_freq.float().cpu())
-        rows = model.lm_head.weight if head_rows is None else model.lm_head.weight[list(head_rows)]
-        head = matrix(rows, body.norm.weight)
-        embedding = body.embed_tokens.weight.detach().to(device=device, dtype=dtype)
-        layers = []
-        for index, block in enumerate(body.layers):
-            layers.append(_take_layer(block, head_dim, matrix))
-            body.layers[index] = torch.nn.Identity()
-        scaling = float(getattr(rotary, "attention_scaling", 1.0))
-    return Llama(spec, embedding, layers, head, angles.to(device), scaling)
+        angles = torch.outer(torch.arange(max_positions).float(), frequencies.float().cpu())
+        scored = matrix(head if head_rows is None else head[list(head_rows)], norm)
+        table = embedding.detach().to(device=device, dtype=dtype)
+        layers = [_take_layer(weights, spec.head_dim, matrix) for weights in blocks]
+    return Llama(spec, table, layers, scored, angles.to(device), scaling)
 
 
-def _take_layer(block: Any, head_dim: int, matrix: Any) -> Layer:
-    attention, mlp = block.self_attn, block.mlp
-    query = interleaved(attention.q_proj.weight.float(), head_dim) * head_dim**-0.5
-    key = interleaved(attention.k_proj.weight.float(), head_dim)
-    qkv = torch.cat([query, key, attention.v_proj.weight.float()])
-    gate_up = torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight])
+def from_transformers(model: Any, max_positions: int, **how: Any) -> Llama:
+    """Take over the weights of a ``LlamaForCausalLM``; its layers are emptied one by one.
+
+    Args:
+        model: in eval mode, on the CPU.
+        max_positions: length of the rotary table.
+        how: ``head_rows``, ``dtype``, ``device`` and ``int8`` of :func:`from_weights`.
+    """
+    config, body = model.config, model.model
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    spec = LlamaSpec(
+        config.hidden_size,
+        config.num_attention_heads,
+        config.num_key_value_heads,
+        head_dim,
+        config.rms_norm_eps,
+    )
+    rotary = body.rotary_emb
+    return from_weights(
+        spec,
+        body.embed_tokens.weight,
+        _emptied(body),
+        body.norm.weight,
+        model.lm_head.weight,
+        rotary.inv_freq,
+        scaling=float(getattr(rotary, "attention_scaling", 1.0)),
+        max_positions=max_positions,
+        **how,
+    )
+
+
+def _emptied(body: Any) -> Iterator[dict[str, Tensor]]:
+    for index, block in enumerate(body.layers):
+        yield block.state_dict()
+        body.layers[index] = torch.nn.Identity()
+
+
+def _take_layer(weights: Mapping[str, Tensor], head_dim: int, matrix: Any) -> Layer:
+    def weight(name: str) -> Tensor:
+        return weights[f"{name}.weight"]
+
+    query = interleaved(weight("self_attn.q_proj").float(), head_dim) * head_dim**-0.5
+    key = interleaved(weight("self_attn.k_proj").float(), head_dim)
+    qkv = torch.cat([query, key, weight("self_attn.v_proj").float()])
+    gate_up = torch.cat([weight("mlp.gate_proj"), weight("mlp.up_proj")])
     return Layer(
-        matrix(qkv, block.input_layernorm.weight),
-        matrix(attention.o_proj.weight),
-        matrix(gate_up, block.post_attention_layernorm.weight),
-        matrix(mlp.down_proj.weight),
+        matrix(qkv, weight("input_layernorm")),
+        matrix(weight("self_attn.o_proj")),
+        matrix(gate_up, weight("post_attention_layernorm")),
+        matrix(weight("mlp.down_proj")),
     )

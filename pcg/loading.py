@@ -12,6 +12,7 @@ from pcg.errors import PcgError
 from pcg.layout import SpeechLayout
 from pcg.llama import Llama, from_transformers
 from pcg.matrices import int8_works
+from pcg.plain_folder import PlainFolder, plain_folder
 from pcg.speech_lm import SpeechLM
 
 TYPES = {
@@ -53,8 +54,24 @@ def load_speech_lm(
         raise PcgError(f"There is no type {dtype!r}; choose auto, {', '.join(TYPES)}.")
     if dtype == "int8" and (place.type != "cpu" or not int8_works()):
         raise PcgError("int8 runs on CPUs with the quantised products of torch only: use auto.")
+    plain = plain_folder(source)
+    if plain is not None and place.type == "cpu":
+        return _from_files(plain, place, dtype, speech_head, max_positions)
     tokenizer, model = read_model(source, TYPES[dtype])
     return assemble(model, tokenizer, str(source), place, dtype, speech_head, max_positions)
+
+
+def _from_files(
+    plain: PlainFolder, device: torch.device, dtype: str, speech_head: bool, max_positions: int
+) -> SpeechLM:
+    tokenizer = plain.tokenizer()
+    layout = SpeechLayout.of(tokenizer, plain.rows)
+    rows = layout.head_rows(speech_head)
+    limit = min(max_positions, plain.max_positions)
+    engine = plain.llama(rows, TYPES[dtype], device, dtype == "int8", limit)
+    others = () if speech_head else tuple(rows[layout.n_codes + 1 :])
+    name, note = plain.folder.name, "hand-written Llama forward"
+    return SpeechLM(engine, layout, speech_head, name, dtype, tokenizer, (note,), others)
 
 
 def assemble(
@@ -73,7 +90,8 @@ def assemble(
     others = () if speech_head else tuple(rows[layout.n_codes + 1 :])
     engine: Any
     if is_plain_llama(model):
-        engine = from_transformers(model, rows, TYPES[dtype], device, dtype == "int8", limit)
+        how = {"dtype": TYPES[dtype], "device": device, "int8": dtype == "int8"}
+        engine = from_transformers(model, limit, head_rows=rows, **how)
         note = "hand-written Llama forward"
         if device.type == "cuda" and not os.environ.get("SPACES_ZERO_GPU"):
             from pcg.graphed_llama import GraphedLlama
@@ -86,9 +104,7 @@ def assemble(
             raise PcgError(f"{name} runs on transformers' forward: choose float32 or bfloat16.")
         engine = TransformersForward(model.to(device), rows, limit)
         note = f"transformers' forward, because {model.config.model_type} is not a plain Llama"
-    return SpeechLM(
-        engine, layout, speech_head, Path(name).name, dtype, tokenizer, (note,), others
-    )
+    return SpeechLM(engine, layout, speech_head, Path(name).name, dtype, tokenizer, (note,), others)
 
 
 def read_model(source: str | Path, dtype: torch.dtype) -> tuple[Any, Any]:
@@ -173,6 +189,12 @@ def _quickest(
     if not kinds:
         note = f"float32: int8 would serve {share:.0%} of the weights, bfloat16 is not in hardware"
     return SpeechLM(
-        best.llama, best.layout, best.speech_head, best.name, best.dtype, best.tokenizer,
-        (*best.notes, note), best.others,
+        best.llama,
+        best.layout,
+        best.speech_head,
+        best.name,
+        best.dtype,
+        best.tokenizer,
+        (*best.notes, note),
+        best.others,
     )
