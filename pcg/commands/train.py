@@ -1,7 +1,7 @@
 """``python -m pcg train STEP``: how the bundled voice is made, and a draft for any model.
 
-The chain: corpus, codec, decoder, tokens, durations, target, draft, assets. Every step resumes
-where it stopped and prints progress and the time left.
+The chain: corpus, codec, decoder, tokens, durations, target, deepen, draft, assets. Every step
+resumes where it stopped and prints progress and the time left.
 """
 
 from __future__ import annotations
@@ -22,12 +22,20 @@ STEPS = (
     "tokens",
     "durations",
     "target",
+    "deepen",
     "draft",
     "assets",
     "card",
     "all",
 )
-MINUTES = {"codec": 60.0, "decoder": 40.0, "durations": 3.0, "target": 120.0, "draft": 12.0}
+MINUTES = {
+    "codec": 60.0,
+    "decoder": 40.0,
+    "durations": 3.0,
+    "target": 60.0,
+    "deepen": 60.0,
+    "draft": 60.0,
+}
 
 
 def default_work() -> Path:
@@ -50,7 +58,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda (target and draft)")
     parser.add_argument("--small", action="store_true", help="a miniature of the chain, minutes")
     parser.add_argument("--target", help="draft: folder or name of the target (default: WORK)")
-    parser.add_argument("--layers", default="first 1", help='draft: "first 1", "spread 2", "0,4"')
+    parser.add_argument(
+        "--stage",
+        choices=("corpus", "samples", "both"),
+        default="both",
+        help="draft: train on the corpus, on the target's own samples, or both",
+    )
+    parser.add_argument("--layers", default="0,2", help='draft: "first 1", "spread 2", "0,4"')
     parser.add_argument("--data", type=Path, help="draft: a folder of recordings with transcripts")
     parser.add_argument("--texts", type=Path, help="draft: texts, one a line, for its own samples")
     parser.add_argument("--theta", type=float, default=0.4, help="assets: default theta")
@@ -118,7 +132,7 @@ def _durations(args: argparse.Namespace) -> Any:
 def _target(args: argparse.Namespace) -> Any:
     from pcg.training.target import train_target
 
-    shape = {"layers": 2, "width": 64} if args.small else {}
+    shape: dict[str, Any] = {"layers": 2, "width": 64} if args.small else {}
     return train_target(
         args.work / "tokens",
         _parts(args) / "target",
@@ -127,6 +141,30 @@ def _target(args: argparse.Namespace) -> Any:
         args.seed,
         device=args.device,
         **shape,
+    )
+
+
+def _deepen(args: argparse.Namespace) -> Any:
+    """The target goes on at twice its depth; what it was is kept beside it as ``shallow``."""
+    import shutil
+
+    from pcg.training.target import train_target
+
+    target, shallow = _parts(args) / "target", _parts(args) / "shallow"
+    if not shallow.exists():
+        if not target.is_dir():
+            raise PcgError("There is no target to deepen: run `python -m pcg train target` first.")
+        shutil.copytree(target, shallow.with_name("shallow.part"), dirs_exist_ok=True)
+        shallow.with_name("shallow.part").rename(shallow)
+    return train_target(
+        args.work / "tokens",
+        target,
+        args.work / "checkpoints",
+        _minutes(args, "deepen"),
+        args.seed + 1,
+        rate=1e-3,
+        device=args.device,
+        start=shallow,
     )
 
 
@@ -146,7 +184,13 @@ def _draft(args: argparse.Namespace) -> Any:
             args.seed,
         )
     return recipes.bundled_draft(
-        args.work, args.layers, args.out or _parts(args) / "draft", minutes, args.seed, args.small
+        args.work,
+        args.layers,
+        args.out or _parts(args) / "draft",
+        minutes,
+        args.seed,
+        args.small,
+        args.stage,
     )
 
 
@@ -173,6 +217,7 @@ _RUN: dict[str, Callable[[argparse.Namespace], Any]] = {
     "tokens": _tokens,
     "durations": _durations,
     "target": _target,
+    "deepen": _deepen,
     "draft": _draft,
     "assets": _assets,
     "card": _card,

@@ -10,46 +10,70 @@ from pcg.training.draft import Batch, train_draft
 
 
 def bundled_draft(
-    work: Path, layers: str, out: Path, minutes: float, seed: int = 0, small: bool = False
+    work: Path,
+    layers: str,
+    out: Path,
+    minutes: float,
+    seed: int = 0,
+    small: bool = False,
+    stage: str = "both",
 ) -> dict[str, Any]:
-    """Trains on the token corpus for half of ``minutes``, then on the target's own samples.
+    """Trains on the token corpus ("corpus"), then on the target's own samples ("samples").
 
-    The samples are spoken in the corpus' voices; a third of ``minutes`` goes into speaking them.
+    Each gets half of ``minutes``, or all of it when it is the only ``stage``. The first is taught
+    by the target before it was deepened, where there is one: half the work, nearly the same
+    probabilities, and it need not wait for the target. The second goes on from the draft in
+    ``out``; a third of its time goes into speaking samples, and every second batch is corpus.
     """
+    if stage == "both":
+        bundled_draft(work, layers, out, minutes / 2, seed, small, "corpus")
+        return bundled_draft(work, layers, out, minutes / 2, seed, small, "samples")
     from transformers import LlamaForCausalLM
 
     from pcg.codec.bundled import N_CODES
     from pcg.layout import SpeechLayout
     from pcg.phonemes import Layout
-    from pcg.training.samples import endless
+    from pcg.training.samples import alternately, endless
     from pcg.training.sequences import Sequences, split_shards
     from pcg.training.target import tokenizer
     from pcg.training.tokens import groups_of
 
     layout = Layout(N_CODES)
-    target = LlamaForCausalLM.from_pretrained(work / "parts" / "target", dtype="float32")
+    first, shallow = stage == "corpus", work / "parts" / "shallow"
+    folder = shallow if first and shallow.is_dir() else work / "parts" / "target"
+    target = LlamaForCausalLM.from_pretrained(folder, dtype="float32")
     speech = SpeechLayout.of(tokenizer(layout), layout.size)
     training, _held_out = split_shards(work / "tokens")
     source = Sequences(groups_of(training), layout, seed + 7)
-    spoken = corpus_samples(
-        work / "parts" / "target", source, layout, 4 if small else 600, minutes / 3, seed
-    )
+    talking = (0.05 if first else 1 / 3) * minutes
+    spoken = corpus_samples(folder, source, layout, 4 if small else 2000, talking, seed)
     check = spoken[: max(1, len(spoken) // 10)]
     rest = spoken[len(check) :] or spoken
+    corpus = source.batches(1800)
     report = train_draft(
         target,
         speech,
         layers,
-        source.batches(1800),
-        endless(rest, seed),
+        corpus if first else None,
+        None if first else alternately(endless(rest, seed), corpus),
         check,
         out,
         work / "checkpoints",
-        (minutes / 2, minutes / 2),
+        (minutes, 0.0) if first else (0.0, minutes - talking),
         seed=seed,
+        start=_earlier(out),
     )
     tokenizer(layout).save_pretrained(out)
     return report
+
+
+def _earlier(out: Path) -> Any:
+    """The draft in ``out`` to go on from; None where there is none."""
+    from transformers import LlamaForCausalLM
+
+    if not (out / "config.json").is_file():
+        return None
+    return LlamaForCausalLM.from_pretrained(out, dtype="float32")
 
 
 def corpus_samples(

@@ -113,3 +113,10 @@ def endless(batches: Sequence[Batch], seed: int = 0) -> Iterator[Batch]:
     while True:
         rng.shuffle(order)
         yield from order
+
+
+def alternately(one: Iterator[Batch], other: Iterator[Batch]) -> Iterator[Batch]:
+    """A batch of each in turn."""
+    while True:
+        yield next(one)
+        yield next(other)

@@ -96,30 +96,65 @@ def validation_loss(model: Any, sequences: Sequences, layout: Layout, batches: i
     return float(np.mean(losses))
 
 
+def deepened(model: Any) -> Any:
+    """A model of twice the layers that computes what ``model`` computes.
+
+    Behind each layer stands a copy of it whose two last matrices are zero, so that it adds nothing
+    until it is trained (block expansion, arXiv 2401.02415).
+    """
+    config = copy.deepcopy(model.config)
+    config.num_hidden_layers *= 2
+    if getattr(config, "layer_types", None):
+        config.layer_types = [kind for kind in config.layer_types for _ in range(2)]
+    deep = type(model)(config)
+    state = {}
+    for name, value in model.state_dict().items():
+        if not name.startswith("model.layers."):
+            state[name] = value.clone()
+            continue
+        number, rest = name.removeprefix("model.layers.").split(".", 1)
+        silent = rest in ("self_attn.o_proj.weight", "mlp.down_proj.weight")
+        state[f"model.layers.{2 * int(number)}.{rest}"] = value.clone()
+        state[f"model.layers.{2 * int(number) + 1}.{rest}"] = (
+            torch.zeros_like(value) if silent else value.clone()
+        )
+    deep.load_state_dict(state)
+    return deep
+
+
 def train_target(
     tokens: Path,
     out: Path,
     work: Path,
     minutes: float,
     seed: int = 0,
-    layers: int = 10,
-    width: int = 256,
+    layers: int = 12,
+    width: int = 192,
     batch_tokens: int = 1800,
     rate: float = 1.4e-3,
     device: str = "cpu",
+    start: Path | None = None,
 ) -> dict[str, Any]:
-    """Trains for ``minutes``, resuming from ``work``; writes a folder ``out``."""
+    """Trains for ``minutes``, resuming from ``work``; writes a folder ``out``.
+
+    ``start``: a target folder to begin with, at twice its depth (see :func:`deepened`), instead of
+    random weights of ``layers`` and ``width``.
+    """
     from transformers import LlamaForCausalLM
 
     torch.manual_seed(seed)
     layout = Layout(N_CODES)
-    model = LlamaForCausalLM(llama_config(layout, width, layers))
-    code_aware_start(model, layout, seed)
+    if start is None:
+        model = LlamaForCausalLM(llama_config(layout, width, layers))
+        code_aware_start(model, layout, seed)
+    else:
+        model = deepened(LlamaForCausalLM.from_pretrained(start, dtype="float32"))
+    name = "target" if start is None else "deepen"
     model.to(device)
     training, held_out = split_shards(tokens)
     checked = Sequences(groups_of(held_out), layout, seed + 1, jitter=False)
     optimiser = adamw(model, rate)
-    checkpoint = Checkpoint(work / "target.pt", model, optimiser)
+    checkpoint = Checkpoint(work / f"{name}.pt", model, optimiser)
     step, spent = checkpoint.resume()
     source = Sequences(groups_of(training), layout, seed + step)
     started, mean, seen, batches = time.monotonic() - spent, 0.0, 0, source.batches(batch_tokens)
@@ -136,7 +171,7 @@ def train_target(
         step, seen = step + 1, seen + len(logits)
         mean = float(loss.detach()) if not mean else 0.99 * mean + 0.01 * float(loss.detach())
         if step % 100 == 0:
-            progress("target", step, elapsed, minutes, {"loss": mean, "tokens": seen})
+            progress(name, step, elapsed, minutes, {"loss": mean, "tokens": seen})
         if step % 500 == 0:
             checkpoint.save(step, time.monotonic() - started)
             report["history"].append([step, seen, validation_loss(model, checked, layout)])

@@ -18,7 +18,18 @@ def test_miniature_chain_makes_a_voice_that_loads_and_speaks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = ["--work", str(tmp_path), "--small", "--workers", "1"]
-    for step in ("corpus", "codec", "decoder", "tokens", "durations", "target", "draft", "assets"):
+    chain = (
+        "corpus",
+        "codec",
+        "decoder",
+        "tokens",
+        "durations",
+        "target",
+        "deepen",
+        "draft",
+        "assets",
+    )
+    for step in chain:
         minutes = [] if step in ("corpus", "tokens", "assets") else ["--minutes", "0.08"]
         assert main(["train", step, *base, *minutes]) == 0, step
     printed = capsys.readouterr().out
