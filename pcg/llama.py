@@ -233,7 +233,7 @@ def from_weights(
     head_rows: Sequence[int] | None,
     dtype: torch.dtype,
     device: torch.device,
-    int8: bool,
+    packing: str,
     max_positions: int,
 ) -> Llama:
     """A :class:`Llama` of weights as ``LlamaForCausalLM`` names them.
@@ -246,14 +246,14 @@ def from_weights(
         scaling: factor of the rotary embedding.
         head_rows: ids whose scores are wanted, in this order; None for all.
         dtype, device: of the activations.
-        int8: keep the matrices in int8 where that is quicker (CPU only).
+        packing: "", or a type of :data:`pcg.matrices.PACKED` for the matrices (CPU only).
         max_positions: length of the rotary table.
     """
     gain = spec.width**0.5 if dtype == torch.float32 else 1.0
 
     def matrix(weight: Tensor, before: Tensor | None = None) -> Matrix:
         folded = weight.float() if before is None else weight.float() * (before.float() * gain)
-        return make_matrix(folded.to(device=device, dtype=dtype).contiguous(), int8)
+        return make_matrix(folded.to(device=device, dtype=dtype).contiguous(), packing)
 
     with torch.no_grad():
         angles = torch.outer(torch.arange(max_positions).float(), frequencies.float().cpu())
@@ -269,7 +269,7 @@ def from_transformers(model: Any, max_positions: int, **how: Any) -> Llama:
     Args:
         model: in eval mode, on the CPU.
         max_positions: length of the rotary table.
-        how: ``head_rows``, ``dtype``, ``device`` and ``int8`` of :func:`from_weights`.
+        how: ``head_rows``, ``dtype``, ``device`` and ``packing`` of :func:`from_weights`.
     """
     config, body = model.config, model.model
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads

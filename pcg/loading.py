@@ -11,7 +11,7 @@ import torch
 from pcg.errors import PcgError
 from pcg.layout import SpeechLayout
 from pcg.llama import Llama, from_transformers
-from pcg.matrices import int8_works
+from pcg.matrices import PACKED, packing_works
 from pcg.plain_folder import PlainFolder, plain_folder
 from pcg.speech_lm import SpeechLM
 
@@ -19,6 +19,7 @@ TYPES = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
+    "float16-weights": torch.float32,
     "int8": torch.float32,
 }
 # Another type is taken only where it needs at most this share of float32's time: a narrow race
@@ -39,8 +40,9 @@ def load_speech_lm(
     Args:
         source: a folder as ``save_pretrained`` writes it, or a hub id.
         device: "auto" takes the first CUDA device where there is one, else the CPU.
-        dtype: "float32", "int8" (CPU), "bfloat16", "float16"; "auto" is bfloat16 on CUDA and on a
-            CPU the quickest of those it has, by a short timing of one and four rows.
+        dtype: "float32", "bfloat16", "float16"; on a CPU also "float16-weights" and "int8", whose
+            activations stay in float32. "auto" is bfloat16 on CUDA and on a CPU the quickest of
+            those it has, by a short timing of one and four rows.
         speech_head: score only speech ids and the end token; the rows then sum to one over speech.
         max_positions: the longest request; at most what the model's configuration allows.
 
@@ -52,8 +54,8 @@ def load_speech_lm(
         return _quickest(source, place, speech_head, max_positions)
     if dtype not in TYPES:
         raise PcgError(f"There is no type {dtype!r}; choose auto, {', '.join(TYPES)}.")
-    if dtype == "int8" and (place.type != "cpu" or not int8_works()):
-        raise PcgError("int8 runs on CPUs with the quantised products of torch only: use auto.")
+    if dtype in PACKED and (place.type != "cpu" or not packing_works(dtype)):
+        raise PcgError(f"{dtype} runs on CPUs with torch's own packed products only: use auto.")
     plain = plain_folder(source)
     if plain is not None and place.type == "cpu":
         return _from_files(plain, place, dtype, speech_head, max_positions)
@@ -68,10 +70,14 @@ def _from_files(
     layout = SpeechLayout.of(tokenizer, plain.rows)
     rows = layout.head_rows(speech_head)
     limit = min(max_positions, plain.max_positions)
-    engine = plain.llama(rows, TYPES[dtype], device, dtype == "int8", limit)
+    engine = plain.llama(rows, TYPES[dtype], device, _packing(dtype), limit)
     others = () if speech_head else tuple(rows[layout.n_codes + 1 :])
     name, note = plain.folder.name, "hand-written Llama forward"
     return SpeechLM(engine, layout, speech_head, name, dtype, tokenizer, (note,), others)
+
+
+def _packing(dtype: str) -> str:
+    return dtype if dtype in PACKED else ""
 
 
 def assemble(
@@ -90,7 +96,7 @@ def assemble(
     others = () if speech_head else tuple(rows[layout.n_codes + 1 :])
     engine: Any
     if is_plain_llama(model):
-        how = {"dtype": TYPES[dtype], "device": device, "int8": dtype == "int8"}
+        how = {"dtype": TYPES[dtype], "device": device, "packing": _packing(dtype)}
         engine = from_transformers(model, limit, head_rows=rows, **how)
         note = "hand-written Llama forward"
         if device.type == "cuda" and not os.environ.get("SPACES_ZERO_GPU"):
@@ -100,7 +106,7 @@ def assemble(
     else:
         from pcg.fallback import TransformersForward
 
-        if dtype == "int8":
+        if dtype in PACKED:
             raise PcgError(f"{name} runs on transformers' forward: choose float32 or bfloat16.")
         engine = TransformersForward(model.to(device), rows, limit)
         note = f"transformers' forward, because {model.config.model_type} is not a plain Llama"
@@ -174,7 +180,8 @@ def _quickest(
     if not isinstance(best.llama, Llama):
         return best
     share = best.llama.large_share()
-    kinds = ["int8"] if share >= INT8_SHARE and int8_works() else []
+    kinds = ["float16-weights"] if packing_works("float16-weights") else []
+    kinds += ["int8"] if share >= INT8_SHARE and packing_works("int8") else []
     kinds += ["bfloat16"] if has_fast_bf16() else []
     seconds: dict[str, float] = {}
     for kind in ["float32", *kinds] if kinds else []:
@@ -187,7 +194,7 @@ def _quickest(
     timed = ", ".join(f"{kind} {1e3 * value:.2f} ms" for kind, value in seconds.items())
     note = f"{best.dtype} chosen by timing one and four rows: {timed}"
     if not kinds:
-        note = f"float32: int8 would serve {share:.0%} of the weights, bfloat16 is not in hardware"
+        note = "float32: this CPU and torch have no quicker type"
     return SpeechLM(
         best.llama,
         best.layout,

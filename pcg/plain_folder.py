@@ -84,7 +84,7 @@ class PlainFolder:
         head_rows: Sequence[int] | None,
         dtype: torch.dtype,
         device: torch.device,
-        int8: bool,
+        packing: str,
         max_positions: int,
     ) -> Llama:
         """The engine's Llama; arguments as for :func:`pcg.llama.from_weights`.
@@ -115,7 +115,7 @@ class PlainFolder:
                     head_rows=head_rows,
                     dtype=dtype,
                     device=device,
-                    int8=int8,
+                    packing=packing,
                     max_positions=max_positions,
                 )
         except (SafetensorError, OSError, KeyError, RuntimeError, IndexError) as error:

@@ -32,7 +32,7 @@ ELSEWHERE = frozenset(
         "PCG_LISTENING_DATASET",
     }
 )
-DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
+DTYPES = ("auto", "float32", "float16-weights", "int8", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)

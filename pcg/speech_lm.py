@@ -46,7 +46,7 @@ class SpeechLM:
         llama: weights and forward, or another engine with the same methods.
         layout: which model ids are speech.
         speech_head: only speech ids and the end token are scored.
-        name, dtype: for people; dtype is "float32", "int8", "bfloat16" or "float16".
+        name, dtype: for people; dtype is one of :data:`pcg.loading.TYPES`.
         tokenizer: the model's own, for prompts.
         notes: which path runs and why.
     """

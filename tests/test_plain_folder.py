@@ -25,7 +25,7 @@ def folder(request, tmp_path):
     return testing.tiny_llasa(tmp_path / "llasa", n_codes=600, tied=request.param)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16-weights", "int8"])
 @pytest.mark.parametrize("speech_head", [True, False])
 def test_both_ways_of_reading_give_the_same_logits(folder, dtype, speech_head):
     assert plain_folder(folder) is not None

@@ -82,7 +82,7 @@ def test_other_seeds_give_other_speech(model, voice):
     assert spoken(model, voice, seed=1)[-1].codes != spoken(model, voice, seed=2)[-1].codes
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "float16-weights", "int8", "bfloat16"])
 def test_a_draft_equal_to_its_target_is_always_right(folder, voice, dtype):
     same = catalog.load(folder, settings(dtype=dtype), draft=str(folder / "target"))
     for rule in set(REGISTRY) - {"target", "tolerance", "top_k"}:

@@ -203,7 +203,7 @@ class Bench:
             from pcg.loading import TYPES, read_model
 
             target = self.model.target
-            dtype = torch.float32 if target.dtype == "int8" else TYPES[target.dtype]
+            dtype = TYPES[target.dtype]
             _, big = read_model(self.model.sources["target"], dtype)
             small = twin_draft(self.model.sources, dtype, len(self.model.draft.llama.layers), big)
             chosen = small.generation_config
@@ -281,6 +281,7 @@ def where(model: Any) -> dict[str, Any]:
     import transformers
 
     from pcg.evaluation.origin import hardware
+    from pcg.loading import TYPES
 
     target, draft = model.target, model.draft
     return {
@@ -292,7 +293,7 @@ def where(model: Any) -> dict[str, Any]:
         "python": platform.python_version(),
         "target": target.facts(),
         "draft": draft.facts(),
-        "transformers_dtype": "float32" if target.dtype == "int8" else target.dtype,
+        "transformers_dtype": str(TYPES[target.dtype]).removeprefix("torch."),
         "peak_memory_mb": peak_memory_mb(),
         "load": round(os.getloadavg()[0], 2),
     }
