@@ -1,10 +1,12 @@
 """The matrix products of a forward: dense in the activations' type, or packed weights on a CPU.
 
 float16-weights: packed once, widened inside the product, which stays in float32. Half the reading,
-and a kernel made for a few rows. int8 here is one scale an output row for the weights and one scale a row for the activations, so a
-row's result does not depend on the rows beside it: verifying four tokens at once gives what four
-single steps give, up to rounding. torch's own dynamic quantisation takes one range a call; two
-columns of +1 and -1 beside rows scaled to [-1, 1] pin that range.
+and a kernel made for a few rows.
+
+int8: one scale an output row for the weights and one scale a row for the activations, so a row's
+result does not depend on the rows beside it: verifying four tokens at once gives what four single
+steps give, up to rounding. torch's own dynamic quantisation takes one range a call; two columns of
++1 and -1 beside rows scaled to [-1, 1] pin that range.
 """
 
 from __future__ import annotations
@@ -125,11 +127,10 @@ class HalfWeights:
 
 def packing_works(kind: str) -> bool:
     """Whether this torch and CPU have the product of a type of :data:`PACKED`, and it is right."""
-    make = {"int8": Int8, "float16-weights": HalfWeights}[kind]
+    weight, x = torch.linspace(-1, 1, 64).reshape(2, 32), torch.linspace(-1, 1, 32)[None]
     try:
-        weight = torch.linspace(-1, 1, 64).reshape(2, 32)
-        x = torch.linspace(-1, 1, 32)[None]
-        return bool(torch.allclose(make(weight)(x), x @ weight.T, atol=0.3))
+        made: Matrix = HalfWeights(weight) if kind == "float16-weights" else Int8(weight)
+        return bool(torch.allclose(made(x), x @ weight.T, atol=0.3))
     except (AttributeError, NotImplementedError, RuntimeError, TypeError):
         return False
 

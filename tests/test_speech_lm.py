@@ -10,6 +10,8 @@ from pcg.errors import PcgError
 from pcg.loading import load_speech_lm
 from pcg.speech_lm import choose_layers
 
+TOLERANCE = {"float32": 1e-4, "float16-weights": 1e-4, "int8": 0.05, "bfloat16": 0.25}
+
 
 class Ids:
     """A prompt of ids."""
@@ -65,7 +67,7 @@ def test_greedy_tokens_equal_transformers_for_200_steps(exact, reference):
 
 
 def test_verification_equals_single_steps(model):
-    tolerance = {"float32": 1e-4, "float16-weights": 1e-4, "int8": 0.05, "bfloat16": 0.25}[model.dtype]
+    tolerance = TOLERANCE[model.dtype]
     session = model.open()
     session.prefill(PROMPT)
     tokens = [5, 5999, 17, model.end_id, 0]
@@ -100,7 +102,7 @@ def test_500_random_crops_and_steps_leave_a_true_cache(model):
     fresh.prefill(PROMPT)
     again = torch.cat([fresh.step([token]) for token in held])[-1]
     assert session.length == base + len(held)
-    tolerance = {"float32": 1e-4, "float16-weights": 1e-4, "int8": 0.05, "bfloat16": 0.25}[model.dtype]
+    tolerance = TOLERANCE[model.dtype]
     assert (row - again).abs().max() < tolerance * again.abs().max()
 
 

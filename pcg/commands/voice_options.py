@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--max-seconds", type=float, default=30.0, help="of speech")
     parser.add_argument("--device", default="", help="auto, cpu, cuda, cuda:N")
-    parser.add_argument("--dtype", default="", help="auto, float32, float16-weights, int8, bfloat16, float16")
+    parser.add_argument("--dtype", default="", help="auto, float32, float16-weights, int8, ...")
     parser.add_argument("--json", action="store_true", help="print one last line of JSON")
 
 
