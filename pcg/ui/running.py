@@ -187,7 +187,8 @@ def _run_one(
             spoken += sum(token < model.codec.n_codes for token in row["e"])
             kept = getattr(event.round, "rows", None)
             if kept is not None and event.round.drafted:
-                rows.append(kept)
+                own, target = kept  # halves of what the tuner reads: they stay with the visitor
+                rows.append((own.half(), target[: len(own)].half()))
             lane.progress = min(0.98, tokens / budget) if budget else 0.0
         elif isinstance(event, synthesis.Preview):
             page.live["chunks"].append(pcm_chunk(event.audio))

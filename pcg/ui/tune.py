@@ -96,7 +96,7 @@ def _positions(run: Run) -> tuple[Tensor, Tensor]:
     draft = torch.cat([rows for rows, _ in run.rows])
     target = torch.cat([rows[: len(own)] for own, rows in run.rows])
     places = torch.linspace(0, len(draft) - 1, min(len(draft), MOST_ROWS)).round().long()
-    return draft[places], target[places]
+    return draft[places].float(), target[places].float()
 
 
 @cache

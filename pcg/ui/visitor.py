@@ -16,8 +16,8 @@ class Run:
     """One finished (or stopped) utterance by one rule.
 
     `audio` is float32 mono at `sample_rate`; `rows` holds, for each round with drafts, the pair
-    (draft_probs (g, V), target_probs (g+1, V)) and only for the newest runs; `settings` is what
-    the command line needs to say the same again.
+    (draft_probs (g, V), target_probs (g, V)) in float16, and only for the newest runs; `settings`
+    is what the command line needs to say the same again.
     """
 
     id: str

@@ -1,16 +1,14 @@
-"""Logs hold no texts; clean-up takes old files only; health answers; durations add up."""
+"""Logs hold no texts; health answers; durations add up."""
 
 import io
 import json
 import logging
-import os
-from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from pcg.serving import cleanup, durations, logs
+from pcg.serving import durations, logs
 from pcg.serving.health import Health, route
 from pcg.settings import load_settings
 
@@ -44,23 +42,6 @@ def test_visitors_are_hashes() -> None:
     assert one != other
     assert len(one) == 8
     assert one == logs.visitor_id("198.51.100.7", "a")
-
-
-def test_sweep_takes_old_files_only(tmp_path: Path) -> None:
-    inside, outside = tmp_path / "cache", tmp_path / "outside"
-    (inside / "deep").mkdir(parents=True)
-    outside.mkdir()
-    old, new, kept = inside / "deep" / "old.wav", inside / "new.wav", outside / "kept.wav"
-    for file in (old, new, kept):
-        file.write_bytes(b"x")
-    (inside / "link").symlink_to(outside)
-    for file in (old, kept):
-        os.utime(file, (0, 0))
-    assert cleanup.sweep([inside], 3600) == 1
-    assert not old.exists()
-    assert not old.parent.exists()
-    assert new.exists()
-    assert kept.exists()
 
 
 def test_healthz_tells_state_and_no_more() -> None:
