@@ -118,7 +118,7 @@ def thin(
     while done < max_trials:
         count = min(batch, max_trials - done)
         batch = min(2 * batch, max(batch, LARGEST_BATCH))
-        tokens = randomness.categoricals(target_probs, count).tolist()
+        tokens = randomness.categoricals(target_probs, count)
         labels = draw_labels(tokens, groups, randomness)
         draft, target = coarse_pairs(draft_probs, target_probs, groups, labels)
         for place, (below, above) in enumerate(zip(draft, target, strict=True)):

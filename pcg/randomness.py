@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pcg.sampling import pick
+from pcg.sampling import pick, pick_from_row
 
 READY = 64
 
@@ -45,12 +45,16 @@ class Randomness:
 
     def categorical(self, weights: Tensor) -> int:
         """An id of ``weights`` ``(V,)``, non-negative, not all zero, drawn in proportion."""
-        return int(self.categoricals(weights, 1))
+        return self.categoricals(weights, 1)[0]
 
-    def categoricals(self, weights: Tensor, count: int) -> Tensor:
-        """``count`` independent ids of one row ``(V,)``: ``(count,)`` int64, none impossible."""
-        points = torch.tensor(self.uniforms(count), dtype=torch.float64)
-        return pick(weights, points.to(weights.device))
+    def categoricals(self, weights: Tensor, count: int) -> list[int]:
+        """``count`` independent ids of one row ``(V,)``, none of weight zero."""
+        points = self.uniforms(count)
+        if weights.device.type == "cpu":
+            return pick_from_row(weights, points).tolist()
+        there = torch.tensor(points, dtype=torch.float64, device=weights.device)
+        ids: list[int] = pick(weights, there).tolist()
+        return ids
 
 
 def as_randomness(source: torch.Generator | Randomness) -> Randomness:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pcg.errors import PcgError
-from pcg.sampling import Sampling, draw, logits_to_probs, pick
+from pcg.sampling import Sampling, draw, logits_to_probs, pick, pick_from_row
 
 LARGE = 65_537
 
@@ -124,3 +124,14 @@ def test_low_precision_over_a_large_vocabulary(dtype: torch.dtype) -> None:
     mass = torch.bincount(ids, minlength=LARGE).double() / len(ids)
     assert float((mass - row.double()).abs().max()) < 2e-3
     assert float(row[draw(row.expand(4, -1), generator())].min()) > 0
+
+
+def test_one_row_is_picked_from_alike_in_both_ways():
+    generator = torch.Generator().manual_seed(3)
+    for size, holes in ((1, 0), (7, 3), (4097, 4000)):
+        row = torch.rand(size, generator=generator)
+        row[torch.randperm(size, generator=generator)[:holes]] = 0.0
+        points = torch.rand(200, generator=generator, dtype=torch.float64)
+        points[:3] = torch.tensor([0.0, 0.5, 1 - 2**-53])
+        assert pick_from_row(row, points.tolist()).tolist() == pick(row, points).tolist()
+        assert (row[pick_from_row(row, points.tolist())] > 0).all()

@@ -51,8 +51,8 @@ class Script(Randomness):
         chances = weights.double() / weights.double().sum()
         return self.choose(chances.tolist())
 
-    def categoricals(self, weights: Tensor, count: int) -> Tensor:
-        return torch.tensor([self.categorical(weights) for _ in range(count)])
+    def categoricals(self, weights: Tensor, count: int) -> list[int]:
+        return [self.categorical(weights) for _ in range(count)]
 
 
 def visit(run: Callable[[Randomness], Outcome]) -> Iterator[tuple[float, Outcome]]:
