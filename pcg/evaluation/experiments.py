@@ -176,7 +176,7 @@ def theta(p: Planner) -> list[Arm]:
         Arm("target", "Target only", lookahead=0),
         Arm("sd", "SD", rule="sd", lookahead=p.options.lookahead),
     ]
-    for size in reachable(nested, (4, 16, 48, 128, 384)):
+    for size in reachable(nested, (3, 8, 24, 72, 216)):
         value = round(float(nested.calibrate(mean_size=size)), 5)
         arms.append(_pcg(p, f"size-{size}", value, label=f"theta {value:.3g}, mean group {size}"))
     return [*arms, _pcg(p, "default", p.theta, label=f"theta {p.theta:.3g} (default)")]

@@ -101,18 +101,23 @@ def _positions(run: Run) -> tuple[Tensor, Tensor]:
 
 @cache
 def quality_series() -> list[dict[str, Any]]:
-    """Measured WER and similarity against theta from the stored results; empty when none."""
-    path = RESULTS / "theta.json"
-    if not path.is_file():
+    """WER and similarity against theta, from `evaluate theta`'s stored run; empty when none."""
+    try:
+        plan, summary = (
+            json.loads((RESULTS / "theta" / f"{name}.json").read_text(encoding="utf-8"))
+            for name in ("plan", "summary")
+        )
+        thetas = {arm["name"]: arm["params"].get("theta") for arm in plan["arms"]}
+        arms = [(thetas.get(arm["name"]), arm) for arm in summary["arms"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
-    data = json.loads(path.read_text(encoding="utf-8"))
     looks = {"wer": ("WER", "t3", "rejected"), "similarity": ("similarity", "t2", "bonus")}
     series = []
     for key, (name, colour, shape) in looks.items():
         points = [
-            [float(row["theta"]), *_interval(row[key])]
-            for row in data.get("points", [])
-            if row.get(key) is not None
+            [float(theta), *_interval(arm[key])]
+            for theta, arm in arms
+            if theta is not None and arm.get(key) is not None
         ]
         if points:
             line = {"name": name, "colour": colour, "shape": shape, "points": sorted(points)}
