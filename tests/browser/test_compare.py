@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import time
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from tests.browser.conftest import SENTENCE, Open, Seen, open_tab, playing, spea
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=window.hacked=1> Hello <b>there</b>."
+MODEL = "bundled"
 LONG = "The rain had stopped, and the street was quiet, and nobody was about. " * 4
 
 
@@ -72,6 +76,37 @@ def test_the_zip_holds_sounds_traces_and_settings(spoken: Any) -> None:
     assert sum(name.endswith(".jsonl") for name in names) == 4
     settings = json.loads(archive.read("settings.json"))["settings"]
     assert settings["text"] == SENTENCE and len(settings["rules"]) == 4
+
+
+def test_the_page_says_what_the_command_line_says(spoken: Any, tmp_path: Path) -> None:
+    with spoken.expect_download() as download:
+        spoken.locator("#download").click()
+    archive = zipfile.ZipFile(io.BytesIO(open(download.value.path(), "rb").read()))
+    report = json.loads(archive.read("settings.json"))
+    chosen, shown = report["settings"], [run["summary"] for run in report["runs"]]
+    traces = [n for n in sorted(archive.namelist()) if n.endswith(".jsonl")]
+    heads = [json.loads(archive.read(name).splitlines()[0]) for name in traces]
+    words = [
+        rule["rule"] + ":" * bool(rule["params"])
+        + ",".join(f"{key}={value}" for key, value in rule["params"].items())
+        for rule in chosen["rules"]
+    ]  # fmt: skip
+    options = {key: chosen[key] for key in ("seed", "lookahead", "temperature", "voice")}
+    options |= {"max-seconds": 2, "dtype": heads[0]["dtype"], "out": tmp_path, "model": MODEL}
+    command = [sys.executable, "-m", "pcg", "compare", chosen["text"], "--rules", " ".join(words)]
+    command += [f"--{key}={value}" for key, value in options.items()]
+    out = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=300)
+    assert out.returncode == 0, out.stderr
+    told = [rule["summary"] for rule in json.loads(out.stdout.splitlines()[-1])["rules"]]
+    assert len(told) == len(shown) == 4
+    for lane, mine, theirs in zip(range(4), shown, told, strict=True):
+        for key in ("tokens", "rounds", "accepted", "acceptance_rate", "tokens_per_round"):
+            assert mine[key] == theirs[key], (words[lane], key)
+        text = spoken.locator("#board .board-lane").nth(lane).inner_text()
+        assert f"{theirs['audio_seconds']:.2f} s" in text
+        if words[lane] != "target":
+            assert f"{100 * theirs['acceptance_rate']:.0f} %" in text
+            assert f"{theirs['tokens_per_round']:.2f}" in text
 
 
 def test_a_link_brings_the_settings_back(visit: Open) -> None:
