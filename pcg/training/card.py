@@ -13,11 +13,12 @@ RESULTS = BUNDLED_DIR.parent / "results" / "bundled" / "summary.json"
 CHAIN = (
     "corpus --workers 2",
     "codec --minutes 30",
-    "decoder --minutes 22",
+    "decoder --minutes 45",
     "tokens --workers 2",
     "durations --minutes 2.5",
     "target --minutes 50",
-    "draft --layers 'first 2' --minutes 12",
+    "deepen --minutes 60",
+    "draft --layers 0,2 --minutes 60",
     "assets --theta {theta}",
     "card",
 )
@@ -37,10 +38,11 @@ this file.
   losses: {codec}.
 - **Target** (`target/`): a Llama of {layers} layers, width {width}, in LLaSA's form (text, start of speech,
   codes, end). Its text is phonemes, and the rotary position of a phoneme is the speech token at which it
-  starts ("timed phonemes"); a small network predicts those times. Validation loss (nats a token) by step:
-  {history}.
-- **Draft** (`draft/`): layers "{draft_layers}" of the target, trained on the corpus with the target's
-  probabilities, then on the target's own samples. Expected acceptance of exact matching on the target's
+  starts ("timed phonemes"); a small network predicts those times. It was trained at half that depth first,
+  then a silent copy was put behind each layer (block expansion, arXiv 2401.02415) and it went on.
+  Validation loss (nats a token) by step: {history}.
+- **Draft** (`draft/`): layers "{draft_layers}" of the target, trained on the corpus with the
+  probabilities of the target before it was deepened, then on the final target's own samples. Expected acceptance of exact matching on the target's
   own samples: {acceptance}.
 - **Groups, map, voices** (`groups/`, `atlas/`, `voices/`): from the target's input embeddings, and from
   Mel features of held codes (the rival of the paper's Table 3). Default theta {theta}.
