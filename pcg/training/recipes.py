@@ -87,15 +87,13 @@ def corpus_samples(
 
     from pcg.acceptance import make_rule
     from pcg.decoding import Prompt, decode
+    from pcg.matrices import packing_works
     from pcg.sampling import Sampling
     from pcg.speech_lm import load
     from pcg.training.sequences import collate
 
-    model, rng, rule = (
-        load(folder, "cpu", "float32", True),
-        random.Random(seed),
-        make_rule("target"),
-    )
+    quick = "float16-weights" if packing_works("float16-weights") else "float32"
+    model, rng, rule = load(folder, "cpu", quick, True), random.Random(seed), make_rule("target")
     started = time.monotonic()
     items: list[Any] = []
     for number in range(count):
