@@ -28,6 +28,8 @@ def assemble(
         if (parts / name).is_dir():
             shutil.copytree(parts / name, out / name, dirs_exist_ok=True)
     shutil.copyfile(parts / DURATIONS, out / DURATIONS)
+    if (cache / "manifest.json").is_file():
+        shutil.copyfile(cache / "manifest.json", out / "corpus.json")
     codec = BundledCodec.load(out / "codec")
     write_card(out, codec, default_theta)
     make_voices(cache, codec, out / "voices")
