@@ -23,7 +23,7 @@ def bundled_draft(
     Each gets half of ``minutes``, or all of it when it is the only ``stage``. The first is taught
     by the target before it was deepened, where there is one: half the work, nearly the same
     probabilities, and it need not wait for the target. The second goes on from the draft in
-    ``out``; a third of its time goes into speaking samples, and every second batch is corpus.
+    ``out``; a quarter of its time goes into speaking samples, and every second batch is corpus.
     """
     if stage == "both":
         bundled_draft(work, layers, out, minutes / 2, seed, small, "corpus")
@@ -45,7 +45,7 @@ def bundled_draft(
     speech = SpeechLayout.of(tokenizer(layout), layout.size)
     training, _held_out = split_shards(work / "tokens")
     source = Sequences(groups_of(training), layout, seed + 7)
-    talking = (0.05 if first else 1 / 3) * minutes
+    talking = (0.05 if first else 0.25) * minutes
     spoken = corpus_samples(folder, source, layout, 4 if small else 2000, talking, seed)
     check = spoken[: max(1, len(spoken) // 10)]
     rest = spoken[len(check) :] or spoken
