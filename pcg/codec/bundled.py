@@ -28,7 +28,7 @@ TOKEN_FRAMES = 4
 HOP = TOKEN_FRAMES * world.FRAME_SAMPLES
 MAX_CODES = 40 * 60 * 5
 CLICK_JUMP = 1.0  # nepers of power above both neighbours
-SHARPNESS = 1.2  # of the decoded envelope's cepstrum: regression blurs formants
+SHARPNESS = 1.05  # of the decoded envelope's cepstrum: more sounds crisper and is understood less
 
 
 class ConvNeXtBlock(nn.Module):
