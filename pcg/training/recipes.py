@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pcg.errors import PcgError
-from pcg.training.draft import Batch, train_draft
+from pcg.training.draft import Batch, parse_layers, train_draft
 
 
 def bundled_draft(
@@ -42,6 +42,9 @@ def bundled_draft(
     first, shallow = stage == "corpus", work / "parts" / "shallow"
     folder = shallow if first and shallow.is_dir() else work / "parts" / "target"
     target = LlamaForCausalLM.from_pretrained(folder, dtype="float32")
+    if folder == shallow:  # layer 2i of the deepened target was its layer i
+        deep = parse_layers(layers, 2 * target.config.num_hidden_layers)
+        layers = ",".join(map(str, sorted({number // 2 for number in deep})))
     speech = SpeechLayout.of(tokenizer(layout), layout.size)
     training, _held_out = split_shards(work / "tokens")
     source = Sequences(groups_of(training), layout, seed + 7)
