@@ -34,6 +34,16 @@ class LlamaSpec:
     head_dim: int
     eps: float
 
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> LlamaSpec:
+        """The shape that a Llama's ``config.json`` gives."""
+        heads = config["num_attention_heads"]
+        head_dim = config.get("head_dim") or config["hidden_size"] // heads
+        return cls(
+            config["hidden_size"], heads, config["num_key_value_heads"], head_dim,
+            config["rms_norm_eps"],
+        )  # fmt: skip
+
 
 @dataclass
 class Layer:
@@ -271,18 +281,10 @@ def from_transformers(model: Any, max_positions: int, **how: Any) -> Llama:
         max_positions: length of the rotary table.
         how: ``head_rows``, ``dtype``, ``device`` and ``packing`` of :func:`from_weights`.
     """
-    config, body = model.config, model.model
-    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    spec = LlamaSpec(
-        config.hidden_size,
-        config.num_attention_heads,
-        config.num_key_value_heads,
-        head_dim,
-        config.rms_norm_eps,
-    )
+    body = model.model
     rotary = body.rotary_emb
     return from_weights(
-        spec,
+        LlamaSpec.of(model.config.to_dict()),
         body.embed_tokens.weight,
         _emptied(body),
         body.norm.weight,

@@ -94,13 +94,8 @@ class PlainFolder:
         """
         from safetensors import SafetensorError, safe_open
 
-        c = self.config
-        head_dim = c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
-        spec = LlamaSpec(
-            c["hidden_size"], c["num_attention_heads"], c["num_key_value_heads"], head_dim,
-            c["rms_norm_eps"],
-        )  # fmt: skip
-        exponents = torch.arange(0, head_dim, 2, dtype=torch.int64).float() / head_dim
+        c, spec = self.config, LlamaSpec.of(self.config)
+        exponents = torch.arange(0, spec.head_dim, 2, dtype=torch.int64).float() / spec.head_dim
         try:
             with safe_open(self.folder / WEIGHTS, "pt") as file:
                 table = file.get_tensor("model.embed_tokens.weight")

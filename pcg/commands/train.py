@@ -64,7 +64,7 @@ def add_parser(subparsers: Any) -> None:
         default="both",
         help="draft: train on the corpus, on the target's own samples, or both",
     )
-    parser.add_argument("--layers", default="0,2", help='draft: "first 1", "spread 2", "0,4"')
+    parser.add_argument("--layers", help='draft: "first 1", "spread 2", "0,4"')
     parser.add_argument("--data", type=Path, help="draft: a folder of recordings with transcripts")
     parser.add_argument("--texts", type=Path, help="draft: texts, one a line, for its own samples")
     parser.add_argument("--theta", type=float, default=0.4, help="assets: default theta")
@@ -175,7 +175,7 @@ def _draft(args: argparse.Namespace) -> Any:
     if args.target:
         return recipes.draft_for_model(
             args.target,
-            args.layers,
+            args.layers or "first 1",
             args.data,
             args.texts,
             args.out or _parts(args) / "draft",
@@ -185,7 +185,7 @@ def _draft(args: argparse.Namespace) -> Any:
         )
     return recipes.bundled_draft(
         args.work,
-        args.layers,
+        args.layers or "0,2",  # the first two of the target before it was deepened
         args.out or _parts(args) / "draft",
         minutes,
         args.seed,
